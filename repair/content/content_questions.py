@@ -34,7 +34,7 @@ from gtid import GtidSet
 from topology.catalogue.findings import Finding
 from topology.facts.graph import Edge, Graph, build_graph
 from topology.facts.memberships import group_uuids
-from topology.facts.reset_signs import has_earlier
+from topology.facts.reset_signs import has_earlier, logged_as_received
 from topology.readings.notable_settings import may_ignore_errors
 from topology.readings.snapshot import ChannelSnapshot, ClusterSnapshot, ServerSnapshot, ThreadState
 
@@ -150,7 +150,7 @@ def _own_beside(
     there = GtidSet.union_of((sent, *(_executed(known.by_name[name]) for name in sorted(side))))
     receivers = (replica, *(name for name in graph.below(replica) if name != source))
     own = (
-        (name, _own_work(known.by_name[name], sent if name in side else there, known))
+        (name, _own_work(known.by_name[name], sent if name in side else there, known, graph))
         for name in receivers
     )
     return tuple((name, gtids) for name, gtids in own if gtids)
@@ -188,12 +188,15 @@ def _arriving(known: _Servers, graph: Graph, edge: Edge) -> ContentQuestion | No
         or (name not in side and _has_a_part(servers[name], wanted))
         for name in receivers
     )
-    own = {name: _own_work(servers[name], given[name], known) for name in receivers}
+    own = {name: _own_work(servers[name], given[name], known, graph) for name in receivers}
     committed = {name: _committed(servers[name]) for name in receivers if name != source}
     beside = available(servers[source]) & GtidSet.union_of(committed.values())
     if any(may_ignore_errors(servers[name].notable_settings) for name in (source, *side)):
         # There a change to one row on both sides did not stop the applier (C15).
         own |= {name: own[name] | (gtids & beside) for name, gtids in committed.items()}
+        for name in receivers:
+            if len(servers[name].channels or ()) > 1:  # it has what came over the others
+                own[name] |= _executed(servers[name]) & available(servers[source])
     if not wanted:
         return None
     if is_in_order and edge.channel.filters and not beside:
@@ -213,11 +216,15 @@ def _arriving(known: _Servers, graph: Graph, edge: Edge) -> ContentQuestion | No
     )
 
 
-def _own_work(server: ServerSnapshot, there: GtidSet, known: _Servers) -> GtidSet:
-    """Return what a receiving server committed and no audited server sent it."""
+def _own_work(server: ServerSnapshot, there: GtidSet, known: _Servers, graph: Graph) -> GtidSet:
+    """Return what a receiving server committed, or has of servers from which it does not receive.
+
+    What a server above it committed comes to it by a channel that is open, or another one.
+    """
     own = _executed(server) - there
+    above = graph.upstream_of(server.name, stopped_too=True) - {server.name}
     for uuid in own.uuids:
-        if set(known.by_uuid.get(uuid, ())) - {server.name}:
+        if above.intersection(known.by_uuid.get(uuid, ())):
             own = own.without_uuid(uuid)
     return own
 
@@ -236,7 +243,7 @@ def _may_conflict(
             of_no_server = of_no_server.without_uuid(uuid)
     return bool(
         here - there
-        or (here and not has_earlier(server.logged, arriving))
+        or (here and not has_earlier(logged_as_received(server), arriving))
         or arriving & here.filled()
         or of_no_server
         or len(server.channels or ()) > 1

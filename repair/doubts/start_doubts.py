@@ -132,21 +132,21 @@ def skips_beside(case: Case, replica: ModelServer, channel: ModelChannel) -> str
 def _skipped_beside(
     case: Case, replica: ModelServer, channel: ModelChannel, above: set[str]
 ) -> str | None:
-    """Return that a server above another channel may have skipped what it has a gap for.
+    """Return that a server above another channel may skip what it has not executed yet.
 
-    Unless its gtid_mode is ON, sql_replica_skip_counter may have done that, and the counter is used
+    Unless its gtid_mode is ON, sql_replica_skip_counter does that, or did, and the counter is used
     up. A worker may as well be at it.
     """
     sent = case.snapshot_executed.get(channel.source or "", GtidSet())
     for name in sorted(above):
         executed = case.snapshot_executed[name]
-        gaps = (executed.filled() - executed) & sent - case.snapshot_executed[replica.name]
-        if gaps and not case.model[name].sends_by_sets:
+        waiting = sent - executed - case.snapshot_executed[replica.name]
+        if waiting and not case.model[name].sends_by_sets:
             return (
                 f"{name}, which sends {replica.name} the same transactions over another channel,"
-                f" has executed later ones than {gaps.shortened()}: while its gtid_mode is not ON"
-                " it may have skipped these (sql_replica_skip_counter), and this channel would"
-                " deliver them late. Audit again when its applier has less to do"
+                f" does not have {waiting.shortened()} yet: while its gtid_mode is not ON it may"
+                " skip these (sql_replica_skip_counter), or have skipped them, and this channel"
+                " would deliver them late. Audit again when its applier has less to do"
             )
     return None
 

@@ -90,6 +90,18 @@ def test_what_another_source_sent_is_not_the_receivers_own() -> None:
     assert arrivals(snapshot_of(servers))["c", "x"].own == (("c", gtids("d:1")),)
 
 
+def test_what_a_former_source_sent_is_later_work_of_the_receiver() -> None:
+    """b has replicated from a, and is to get what c committed: c does not have a:1-3."""
+    servers = model(
+        server("a", "a:1-5"),
+        server("b", "a:1-3", channel("c", runs=False)),
+        server("c", "c:1", channel("b")),
+    )
+    question = arrivals(snapshot_of(servers))["b", ""]
+    assert question.wanted == gtids("c:1")
+    assert dict(question.own) == {"b": gtids("a:1-3")}
+
+
 @pytest.mark.parametrize(
     ("settings", "own"),
     [
@@ -116,3 +128,24 @@ def test_behind_a_source_that_may_ignore_errors_its_log_is_no_order(
     question = arrivals(replace(snapshot, last=last))["b", ""]
     assert question.wanted == gtids("a:1-2")
     assert question.own == ((("b", gtids(own)),) if own else ())
+
+
+@pytest.mark.parametrize(("settings", "own"), [("", ""), ("replica_skip_errors=ALL", "a:3-4")])
+def test_behind_such_a_source_what_came_over_another_channel_may_be_later(
+    settings: str, own: str
+) -> None:
+    """d has a:3-4 by way of c. b logged them behind a:1-2, and may have ignored their errors."""
+    diamond = model(
+        server("a", "a:1-4"),
+        server("b", "a:1-4", channel("a")),
+        server("c", "a:3-4", channel("a")),
+        server("d", "a:3-4", channel("b", name="x", runs=False), channel("c", name="y")),
+    )
+    snapshot = snapshot_of(diamond)
+    last = tuple(
+        replace(each, settings=None, notable_settings=settings) if each.name == "b" else each
+        for each in snapshot.last
+    )
+    question = arrivals(replace(snapshot, last=last))["d", "x"]
+    assert question.wanted == gtids("a:1-2")
+    assert question.own == ((("d", gtids(own)),) if own else ())

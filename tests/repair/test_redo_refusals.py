@@ -14,7 +14,6 @@ from repair.content.waiting_ddl import Ddl
 from repair.doubts.acting_again import acts_again, unguarded_statements
 from repair.doubts.logged_form import is_cut, is_loose, is_rewritten, logged_otherwise, would_be_cut
 from repair.doubts.redo_rows import (
-    behind_later_work,
     changed_since,
     may_be_there,
     redone_rows_may_come_back,

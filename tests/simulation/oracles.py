@@ -348,7 +348,7 @@ def _same_gtid_hidden(truth: Truth, world: World, primary: str, name: str) -> bo
             waiting = {each.transaction.gtid for each in path.relay[path.relay_at :]}
             if last in waiting - path.retrieved:
                 return True
-            if last in path.excluded and last in truth.world.by_hand:
+            if last in path.excluded - server.executed:
                 return True
     for each in {name, *world.upstream(name)} - set(truth.reading.visible):
         if last in truth.rested[each].executed:
@@ -360,8 +360,9 @@ def _excluded_before_a_reset(truth: Truth, name: str) -> set[Gtid]:
     """Return what connections above a server leave out, and their sources do not have yet.
 
     The replica of such a connection had executed them when it connected, and a RESET removed them
-    since. Once the source has them too, the sets show that they are missing.
+    since. Once two readings show that the source has them too, the sets show that they are missing.
     """
+    at_first = {each.name: each.gtid_executed or GtidSet() for each in truth.snapshot.first}
     return {
         gtid
         for each in {name, *truth.world.upstream(name)}
@@ -369,6 +370,7 @@ def _excluded_before_a_reset(truth: Truth, name: str) -> set[Gtid]:
         if path.source in truth.world.servers
         for gtid in path.excluded - truth.world[each].executed
         if gtid not in truth.world[path.source].executed
+        or not gtids([gtid]) <= at_first.get(path.source, gtids([gtid]))
     }
 
 

@@ -235,6 +235,26 @@ def test_a_channel_that_was_changed_shows_nothing(change: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize(
+    ("facts", "is_same"),
+    [
+        ({"last": OLD}, True),
+        ({"last": OLD, "after": {"gtid_retrieved": gtids("A:1-7")}}, False),  # of two
+        ({"last": OLD, "after": {"gtid_retrieved": gtids("A:1-8"), "applied_to": SHORT}}, False),
+        ({}, False),
+    ],
+)
+def test_a_receiver_of_5_6_forgets_the_last_one_until_it_comes_again(
+    facts: dict[str, Any], *, is_same: bool
+) -> None:
+    """Where the applier stands, its channel is the same, and a lock that holds it is reported."""
+    after = {"gtid_retrieved": gtids("A:1-8"), **facts.get("after", {})}
+    held = {"applier_state": LOCK, "lag_seconds": 900, "relay_applied_to": BEYOND}
+    shown = look(held, after, first=facts.get("last"))
+    assert shown.is_same is is_same
+    assert bool(blocked_by_lock(shown, Policy())) is is_same
+
+
+@pytest.mark.parametrize(
     ("facts", "overtaken"),
     [
         ({}, ""),

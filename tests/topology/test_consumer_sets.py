@@ -142,6 +142,24 @@ def test_a_receiver_that_failed_brings_nothing_new(received: str, *, is_found: b
     assert ["P4" in {each.code for each in found.findings}] == [is_found]
 
 
+@pytest.mark.parametrize("receiver", [ThreadState.RUNNING, ThreadState.STOPPED])
+def test_what_is_on_its_way_to_a_source_does_not_pass_a_receiver_that_failed(
+    receiver: ThreadState,
+) -> None:
+    """b still has to apply A:9 (T2), and the receiver of c was refused."""
+    waits = a_channel("a", A, gtid_retrieved=gtids("A:1-9"))
+    refused = {"receiver_errno": 13114, "receiver_error": "Got fatal error 1236"}
+    failed = refused if receiver is ThreadState.STOPPED else {}
+    below = a_channel("b", B, gtid_retrieved=gtids("A:1-8"), receiver=receiver, **failed)
+    middle = replica("A:1-8", channels=(waits,))
+    end = a_server("c", C, gtids("A:1-8"), channels=(below,))
+    consumer = a_consumer("cdc", gtids("A:1-9"), server="c", is_fixed=True)
+    audit = audited(source(), middle, end, consumer=consumer)
+    assert ("T2", "b") in {(each.code, each.replica) for each in audit.findings}
+    found = ["P4" for each in audit.findings if each.code == "P4"]
+    assert found == (["P4"] if receiver is ThreadState.STOPPED else [])
+
+
 def test_the_refusal_of_the_server_is_in_the_finding_with_its_text() -> None:
     found = only(audited(source(purged="A:1-5"), consumer=a_consumer("cdc", gtids("A:1-3"))))
     assert found.explanation.startswith(

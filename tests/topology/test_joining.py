@@ -338,3 +338,18 @@ def test_a_group_may_assign_what_a_server_of_its_name_has(name: UUID, grade: Gra
     is_shared = grade is Grade.LIKELY
     assert ("may assign the same GTIDs to other transactions" in found.explanation) is is_shared
     assert ("d committed them itself" in found.explanation) is not is_shared
+
+
+def test_what_has_the_uuid_of_a_group_is_of_no_server() -> None:
+    """The group's name is the server_uuid of a: d has D of its own, and A of the group."""
+    view = tuple(
+        GroupMember(OF[each], f"{each}.example", 3306, "ONLINE", "PRIMARY") for each in "ab"
+    )
+    group = GroupSnapshot(str(A), "ONLINE", "PRIMARY", gtids("A:1-5"), view)
+    members = [one(each, "A:1-5", group=group) for each in "ab"]
+    [ahead] = parts(*members, one("d", "A:1-6")).joinings
+    assert (ahead.extra, ahead.lost, ahead.state) == (gtids("A:6"), GtidSet(), "diverged")
+    named = replace(group, group_name=str(D))
+    members = [one(each, "D:1-5", group=named) for each in "ab"]
+    [behind] = parts(*members, one("d", "D:1-4")).joinings
+    assert (behind.own, behind.missing) == (GtidSet(), gtids("D:5"))

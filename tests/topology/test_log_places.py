@@ -327,6 +327,7 @@ def test_an_earlier_transaction_excludes_a_reset(
         (None, (("gtid_mode", "ON"),), False),
         (B, None, False),  # settings that were not read may ignore errors
         (B, (("replica_skip_errors", "all"),), False),
+        (B, (("log_replica_updates", "OFF"),), False),  # it logs what its own sessions commit
         (B, (("replica_exec_mode", "IDEMPOTENT"),), False),
     ],
 )

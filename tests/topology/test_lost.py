@@ -14,7 +14,7 @@ from topology.facts.cluster_facts import gather_facts
 from topology.facts.lost import commits_until, losses_of
 from topology.policy import Policy
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogStart
-from topology.readings.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
+from topology.readings.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot, ThreadState
 
 LOST = f"{A}:98-100"
 
@@ -55,6 +55,16 @@ def story(
     evidence = {"a": HistoryEvidence(first_log, ours), "b": HistoryEvidence(None, theirs)}
     last = tuple(replace(each, history_evidence=evidence[each.name]) for each in snapshot.last)
     return replace(snapshot, last=last)
+
+
+ENDED_BY_A_COPY = a_channel(
+    "c",
+    C,
+    receiver=ThreadState.STOPPED,
+    receiver_errno=13114,
+    receiver_error="A replica with the same server_uuid/server_id as this replica has connected to"
+    " the source",
+)
 
 
 def found(snapshot: ClusterSnapshot) -> Finding:
@@ -196,6 +206,8 @@ ELSEWHERE = {"source_host": "other.example", "source_server_id": 9}
         # ... or from another address, unless that server does not have them either.
         (SAME | {"channel": COPY}, ("E3", Grade.LIKELY)),
         (SAME | {"channel": COPY | {"receiver_errno": 13114}}, ("E3", Grade.PROVED)),
+        # ... or its own receiver ended because a replica with its server_uuid had connected.
+        (OTHER | {"up": 900, "origin": {"channels": (ENDED_BY_A_COPY,)}}, ("E6", Grade.LIKELY)),
         # Logs that show a reset need no channel.
         (OTHER | {"up": 900, "channel": NOT_RECEIVED}, ("E6", Grade.PROVED)),
     ],

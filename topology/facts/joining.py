@@ -56,6 +56,7 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.last_result import keep_last_result
+from topology.facts.memberships import group_uuids
 from topology.facts.unseen import address_of, is_aurora_reader, outside_channels
 from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ReadServer
@@ -221,7 +222,9 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
     for allowed in facts.policy.allowed_uuids:
         has = has.without_uuid(allowed)
     beyond = has - _executed(facts, main)
-    lost = GtidSet.union_of(beyond.from_uuid(_uuid(facts, name)) for name in main)
+    groups = group_uuids(facts.last.values())  # what members committed under one is of no server
+    losing = {_uuid(facts, name) for name in main} - groups
+    lost = GtidSet.union_of(beyond.from_uuid(uuid) for uuid in sorted(losing))
     # A replica of the candidate may have followed another cluster for a while.
     upstream = facts.graph.upstream_of(candidate, stopped_too=True) & facts.fully_read.keys()
     receives = _executed(facts, {candidate, *upstream})
@@ -229,7 +232,8 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
     unlogged = _never_logged(source.first) | _never_logged(source.last)
     unlogged -= replica.gtid_executed
     missing = (source.first.gtid_executed - replica.gtid_executed) | unlogged
-    own = missing.from_uuid(_uuid(facts, server))
+    is_of_group = _uuid(facts, server) in groups
+    own = GtidSet() if is_of_group else missing.from_uuid(_uuid(facts, server))
     gone = missing & (source.first.gtid_purged | source.last.gtid_purged)
     extra = has - receives - lost
     return Joining(

@@ -52,6 +52,7 @@ from datetime import datetime
 from enum import Enum
 
 from gtid import GtidSet
+from topology.catalogue.error_texts import ANOTHER_REPLICA, row_of
 from topology.catalogue.findings import Grade
 from topology.facts.cluster_facts import ClusterFacts, LostFacts
 from topology.facts.graph import is_another
@@ -163,9 +164,13 @@ def _other_ids(facts: ClusterFacts, origin: str) -> set[int]:
 def _has_a_copy(facts: ClusterFacts, origin: str) -> bool:
     """Return whether a channel reports another server with the origin's server_uuid.
 
-    What that server committed under the UUID was not set with gtid_next.
+    What that server committed under the UUID was not set with gtid_next. A receiver of the origin
+    that ended because a replica with its identity connected shows such a server, too.
     """
     server = facts.last[origin]
+    rows = (row_of(each.receiver_error) for each in server.channels or ())
+    if any(row is not None and row.title == ANOTHER_REPLICA for row in rows):
+        return True
     return any(
         channel.source_uuid == server.server_uuid and is_another(channel, server)
         for other in facts.last.values()
@@ -256,7 +261,7 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
             is_its_own=is_own_id or (not executed_by and is_received),
             is_received=is_received,
         )
-        if signs.is_replayed:
+        if signs.is_replayed or _has_a_copy(facts, lost.origin):
             grade = Grade.LIKELY
     first, every = commits_until(part, origin)
     return Loss(

@@ -35,18 +35,28 @@ def has_earlier(executed: GtidSet | None, hole: GtidSet) -> bool:
     )
 
 
+def logged_as_received(server: ServerSnapshot) -> GtidSet:
+    """Return what the logs of a server show that it may have received.
+
+    With log_replica_updates = OFF they have only what its own sessions committed.
+    """
+    is_silent = "log_replica_updates" in notable_values(server.notable_settings)
+    return GtidSet() if is_silent else server.logged
+
+
 def excludes_reset(server: ServerSnapshot, hole: GtidSet) -> bool:
     """Return whether the GNOs in a server's logs are evidence against a reset after a gap.
 
     This requires that the GNOs ascend in the log; was_not_reset checks that order. A server that
     ignores errors (replica_skip_errors, IDEMPOTENT) may have received the earlier transactions
     again with their GTIDs, failed at each row, and logged them without it. Unread settings exclude
-    nothing. Nor does the log exclude a reset for GTIDs of the server's own UUID, which it reuses
-    from the lowest on.
+    nothing. Nor do logs without what was received (log_replica_updates = OFF), nor is a reset
+    excluded for GTIDs of the server's own UUID, which it reuses from the lowest on.
     """
     if server.server_uuid is None or hole.from_uuid(server.server_uuid):
         return False
-    return not may_ignore_errors(server.notable_settings) and has_earlier(server.logged, hole)
+    kept = logged_as_received(server)
+    return not may_ignore_errors(server.notable_settings) and has_earlier(kept, hole)
 
 
 def was_not_reset(
@@ -70,7 +80,7 @@ def was_not_reset(
         return True
     if _has_id_of(replica, hole, source):
         return False
-    kept = replica.logged & received
+    kept = logged_as_received(replica) & received
     return excludes_reset(replica, hole) and all(
         _is_earlier(sample, hole.from_tsid(tsid), source)
         and not _is_made_here(sample, replica)
@@ -83,7 +93,7 @@ def earlier_samples(
     replica: ServerSnapshot, hole: GtidSet, *, source: ServerSnapshot, received: GtidSet
 ) -> GtidSet:
     """Return the transactions whose position in the source's log excludes a reset of a replica."""
-    found = _samples(replica.logged & received, hole, source)
+    found = _samples(logged_as_received(replica) & received, hole, source)
     return GtidSet.union_of(sample for _, sample in found) & source.logged
 
 

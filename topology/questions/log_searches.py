@@ -35,7 +35,7 @@ from topology.facts.committed_by_hand import newest_done
 from topology.facts.declared_waiting import in_relay_log
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.graph import same_link
-from topology.facts.reset_signs import has_earlier
+from topology.facts.reset_signs import has_earlier, logged_as_received
 from topology.facts.skipping import can_have_skipped, crash_may_leave_place, may_skip
 from topology.readings.snapshot import ChannelSnapshot, LogPosition, ThreadState
 
@@ -73,6 +73,7 @@ def searches_of(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
     # A receiver that is not connected will request everything after the applier's position again.
     asks_again = channel.auto_position and channel.receiver is not ThreadState.RUNNING
     is_asked_of_applier = is_stopped or stays or may_skip(facts, edge.edge)
+    kept = logged_as_received(replica)
     done = received & before.gtid_retrieved if _was_done(before, channel) else GtidSet()
     for gtids, place, is_asked in (
         (done, channel.applied_to, is_asked_of_applier),
@@ -83,7 +84,7 @@ def searches_of(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[Search]:
             is_stopped or not channel.auto_position,
         ),
     ):
-        if gtids and place is not None and (is_asked or not has_earlier(replica.logged, gtids)):
+        if gtids and place is not None and (is_asked or not has_earlier(kept, gtids)):
             yield Search(replica.name, channel.name, place, gtids)
 
 

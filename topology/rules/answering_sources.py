@@ -165,7 +165,7 @@ def _perhaps_waiting(facts: ClusterFacts, findings: Collection[Finding], name: s
 
     What was committed later may come first in a log, if a session gave it its GTID.
     """
-    upstream = {name, *facts.graph.upstream_of(name)}
+    upstream = _connected(facts, name)
     found = []
     for finding in findings:
         if (finding.code, finding.grade) != ("H8", Grade.LIKELY) or finding.replica not in upstream:
@@ -185,7 +185,7 @@ def _until_next_connection(
 
     P1 explains everything that the replica does not have of its source, so T3 is not reported.
     """
-    upstream = {name, *facts.graph.upstream_of(name)}
+    upstream = _connected(facts, name)
     refused = [each for each in findings if each.code == "P1" and each.replica in upstream]
     return GtidSet.union_of(
         edge.expected - finding.gtid_set
@@ -206,7 +206,7 @@ def _arriving_on(
     a warning. With doubts it is likely at most. T3 is about the receiver: what a stopped applier
     will receive does not arrive.
     """
-    upstream = {name, *facts.graph.upstream_of(name)}
+    upstream = _connected(facts, name)
     return GtidSet.union_of(
         finding.gtid_set
         for finding in findings
@@ -241,6 +241,18 @@ def _channels_of(facts: ClusterFacts, finding: Finding) -> Iterator[ChannelSnaps
             yield each
 
 
+def _connected(facts: ClusterFacts, name: str) -> frozenset[str]:
+    """Return a server, and those above it over receivers that are not stopped.
+
+    What is on its way to a server above a receiver that failed does not arrive by itself.
+    """
+    open_edges = (
+        edge for edge in facts.graph.edges if edge.channel.receiver is not ThreadState.STOPPED
+    )
+    graph = replace(facts.graph, edges=tuple(open_edges))
+    return graph.upstream_of(name) | {name}
+
+
 def _new_above(facts: ClusterFacts, name: str) -> GtidSet:
     """Return what may arrive on a server, although T1 to T3 do not report it.
 
@@ -250,14 +262,9 @@ def _new_above(facts: ClusterFacts, name: str) -> GtidSet:
     stopped brings nothing new; its relay log may have some of it.
     """
     above = facts.graph.upstream_of(name) - {name}
-    open_edges = (
-        edge for edge in facts.graph.edges if edge.channel.receiver is not ThreadState.STOPPED
-    )
-    connected = replace(facts.graph, edges=tuple(open_edges)).upstream_of(name)
+    connected = _connected(facts, name)
     received = GtidSet.union_of(
-        channel.gtid_retrieved
-        for each in {name, *connected}
-        for channel in facts.last[each].channels or ()
+        channel.gtid_retrieved for each in connected for channel in facts.last[each].channels or ()
     )
     new = {
         each: (reading.last.gtid_executed | reading.last.gtid_owned) - reading.first.gtid_executed
@@ -292,7 +299,7 @@ def _made_by_hand_above(facts: ClusterFacts, findings: Collection[Finding], name
 
     H7 is about the owner of the UUID. The transaction may be on its way to it, like any other.
     """
-    above = facts.graph.upstream_of(name) - {name}
+    above = _connected(facts, name) - {name}
     return GtidSet.union_of(
         finding.gtid_set
         for finding in findings

@@ -16,7 +16,7 @@ from topology.facts.graph import is_at_address
 from topology.facts.half_received import asks_for_last_again, may_be_half_received
 from topology.facts.other_versions import received_around_start
 from topology.facts.progress import blocked_by_lock
-from topology.facts.reset_signs import has_earlier
+from topology.facts.reset_signs import has_earlier, logged_as_received
 from topology.facts.skipping import can_have_skipped, crash_may_leave_place, why_it_may_skip
 from topology.facts.unseen import address_of
 from topology.readings.snapshot import ThreadState
@@ -67,7 +67,7 @@ def doubts_of(backlog: Backlog) -> Doubts:
     warnings = "".join(row.words(backlog) for row in rows if row.warns)
     others = "".join(row.words(backlog) for row in rows if not row.warns)
     if not (_RESET in warnings or is_to_come(backlog)):
-        has_lower = has_earlier(backlog.replica.logged, backlog.gtids)
+        has_lower = has_earlier(logged_as_received(backlog.replica), backlog.gtids)
         others += (NUMBERS if has_lower else NO_EARLIER).format(replica=backlog.replica.name)
     return Doubts(others + warnings, bool(warnings))
 

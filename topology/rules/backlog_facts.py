@@ -9,7 +9,7 @@ from topology.facts.applier_facts import ApplierFacts
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.receivers import leaves_out
-from topology.facts.reset_signs import has_earlier
+from topology.facts.reset_signs import has_earlier, logged_as_received
 from topology.readings.snapshot import ServerSnapshot, ThreadState
 
 _NOTHING: Final = GtidSet()
@@ -123,7 +123,7 @@ def _has_earlier_of_the_run(backlog: Backlog) -> bool:
     edge, replica, gtids = backlog.edge.edge, backlog.replica, backlog.gtids
     if replica.server_uuid is None or gtids.from_uuid(replica.server_uuid):
         return False
-    has, facts = replica.logged, backlog.facts
+    has, facts = logged_as_received(replica), backlog.facts
     if not has_earlier(has, gtids):
         return False
     # A transaction that a source is still committing has a GNO and is in its log.

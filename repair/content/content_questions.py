@@ -193,10 +193,12 @@ def _arriving(known: _Servers, graph: Graph, edge: Edge) -> ContentQuestion | No
     beside = available(servers[source]) & GtidSet.union_of(committed.values())
     if any(may_ignore_errors(servers[name].notable_settings) for name in (source, *side)):
         # There a change to one row on both sides did not stop the applier (C15).
-        own |= {name: own[name] | (gtids & beside) for name, gtids in committed.items()}
-        for name in receivers:
+        logged = available(servers[source])
+        for name in committed:
+            apart = _own_work(servers[name], GtidSet(), known, graph)
             if len(servers[name].channels or ()) > 1:  # it has what came over the others
-                own[name] |= _executed(servers[name]) & available(servers[source])
+                apart = _executed(servers[name])
+            own[name] |= apart & logged
     if not wanted:
         return None
     if is_in_order and edge.channel.filters and not beside:

@@ -140,7 +140,9 @@ def _skipped_beside(
     sent = case.snapshot_executed.get(channel.source or "", GtidSet())
     for name in sorted(above):
         executed = case.snapshot_executed[name]
-        waiting = sent - executed - case.snapshot_executed[replica.name]
+        received = (each.retrieved for each in case.model[name].channels)
+        waiting = GtidSet.union_of((sent, *received)) - executed
+        waiting -= case.snapshot_executed[replica.name]
         if waiting and not case.model[name].sends_by_sets:
             return (
                 f"{name}, which sends {replica.name} the same transactions over another channel,"

@@ -54,7 +54,7 @@ def uncounted(action: StartChannel, setting: Setting) -> Iterator[str]:
         yield (
             f"MySQL before 5.7 does not count the last transaction that was in a relay log when its"
             f" receiver connected: {name} executes it. If {source} lost it since"
-            f" ({reset}, a crash), it is errant on {name} afterwards (E1, or E6 after a reset)"
+            f" ({reset}, a crash), it is errant on {name} afterwards (E1, E3 or E6)"
         )
 
 

@@ -799,7 +799,7 @@ def _waited_for_a_copy(truth: Truth, one: Finding) -> bool:
 def _is_uncounted(plan: Plan, one: Finding) -> bool:
     """Return whether a plan says that a start on 5.6 may execute one transaction that is errant."""
     said = f"receiver connected: {one.replica} executes it. If {one.source} lost it since"
-    return (one.code in ("E1", "E6") and one.gtid_set.gtid_count == 1) and any(
+    return (one.code in ("E1", "E3", "E6") and one.gtid_set.gtid_count == 1) and any(
         said in text for text in plan.warnings
     )
 

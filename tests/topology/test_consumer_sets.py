@@ -160,6 +160,19 @@ def test_what_is_on_its_way_to_a_source_does_not_pass_a_receiver_that_failed(
     assert found == (["P4"] if receiver is ThreadState.STOPPED else [])
 
 
+@pytest.mark.parametrize("applier", [ThreadState.RUNNING, ThreadState.STOPPED])
+def test_an_applier_that_failed_executes_nothing_new(applier: ThreadState) -> None:
+    """a was committing A:10 at first; b has received it, and c has read it."""
+    stopped = {"applier_errno": 1062, "applier_error": "Duplicate entry"}
+    failed = stopped if applier is ThreadState.STOPPED else {}
+    channel = a_channel("a", A, gtid_retrieved=gtids("A:1-10"), applier=applier, **failed)
+    below = replace(replica(), channels=(channel,))
+    consumer = a_consumer("cdc", gtids("A:1-10"), server="b", is_fixed=True)
+    found = audited(source(gtid_owned=gtids("A:10")), below, consumer=consumer)
+    codes = {each.code for each in found.findings}
+    assert ("P4" in codes) is (applier is ThreadState.STOPPED)
+
+
 def test_the_refusal_of_the_server_is_in_the_finding_with_its_text() -> None:
     found = only(audited(source(purged="A:1-5"), consumer=a_consumer("cdc", gtids("A:1-3"))))
     assert found.explanation.startswith(

@@ -15,6 +15,7 @@ from topology.facts.applier_facts import may_hide_received
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.cluster_readings import read_twice
 from topology.facts.group_facts import is_read_in_part
+from topology.facts.memberships import group_uuids
 from topology.facts.source_answer import (
     AnsweringSource,
     Offer,
@@ -204,11 +205,15 @@ def _arriving_on(
 
     The rules of T1 to T3 propose to wait, unless a stopped thread or UNTIL keeps it, or doubts are
     a warning. With doubts it is likely at most. T3 is about the receiver: what a stopped applier
-    will receive does not arrive.
+    will receive does not arrive. Nor does what the server committed itself, and lost: a receiver
+    drops it. What a session gave its UUID elsewhere does (H7).
     """
     upstream = _connected(facts, name)
+    own, groups = facts.last[name].server_uuid, group_uuids(facts.last.values())
     return GtidSet.union_of(
         finding.gtid_set
+        if own is None or own in groups or finding.replica == name
+        else finding.gtid_set.without_uuid(own)
         for finding in findings
         if finding.code in (_ON_ITS_WAY if grade is Grade.PROVED else _MAY_ARRIVE)
         and finding.grade is grade
@@ -242,12 +247,14 @@ def _channels_of(facts: ClusterFacts, finding: Finding) -> Iterator[ChannelSnaps
 
 
 def _connected(facts: ClusterFacts, name: str) -> frozenset[str]:
-    """Return a server, and those above it over receivers that are not stopped.
+    """Return a server, and those above it over channels of which no thread is stopped.
 
-    What is on its way to a server above a receiver that failed does not arrive by itself.
+    What is on its way to a server above a thread that failed does not arrive by itself.
     """
     open_edges = (
-        edge for edge in facts.graph.edges if edge.channel.receiver is not ThreadState.STOPPED
+        edge
+        for edge in facts.graph.edges
+        if ThreadState.STOPPED not in (edge.channel.receiver, edge.channel.applier)
     )
     graph = replace(facts.graph, edges=tuple(open_edges))
     return graph.upstream_of(name) | {name}
@@ -259,12 +266,15 @@ def _new_above(facts: ClusterFacts, name: str) -> GtidSet:
     They are about what a source had executed at first. What it was committing then, a consumer or
     another replica may have already: a source sends a transaction before it executes it. With
     semi-synchronous replication it waits for an acknowledgement in between. A receiver that is
-    stopped brings nothing new; its relay log may have some of it.
+    stopped brings nothing new; its relay log may have some of it, which a running applier executes.
     """
     above = facts.graph.upstream_of(name) - {name}
     connected = _connected(facts, name)
     received = GtidSet.union_of(
-        channel.gtid_retrieved for each in connected for channel in facts.last[each].channels or ()
+        channel.gtid_retrieved
+        for each in connected
+        for channel in facts.last[each].channels or ()
+        if channel.applier is not ThreadState.STOPPED
     )
     new = {
         each: (reading.last.gtid_executed | reading.last.gtid_owned) - reading.first.gtid_executed

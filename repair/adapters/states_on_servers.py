@@ -53,7 +53,8 @@ def with_states(
     Both versions of conflicting rows are read if the finding's replica is missing the transactions.
     """
     read, conflicting = _compared(read, names, finding, servers)
-    source = finding.source if finding is not None and finding.code in MISSING else None
+    compared = (*MISSING, *STOPPED)
+    source = finding.source if finding is not None and finding.code in compared else None
     if source is None or source != read.read_from:
         return read, conflicting
     return _with_overtaken(read, source, servers), conflicting

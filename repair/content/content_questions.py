@@ -135,16 +135,22 @@ def _own_beside(
 
     Of a gap, what its receivers committed: in a dual-primary pair the other channel may be stopped,
     or behind. Of extra transactions, what the replica has yet to get from above. A row that was
-    changed and changed back there looks as before.
+    changed and changed back there looks as before. Where an applier stopped, what its source has
+    yet to get of the replica's work: it may have changed the row first, and last on the source.
     """
     source, replica, graph = finding.source or "", finding.replica or "", build_graph(snapshot)
-    if source not in known.by_name or replica not in known.by_name or finding.code in STOPPED:
+    if source not in known.by_name or replica not in known.by_name:
         return ()
+    if finding.code in STOPPED:
+        senders = sorted(graph.upstream_of(source, stopped_too=True))
+        coming = GtidSet.union_of(_executed(known.by_name[name]) for name in senders)
+        ahead = _executed(known.by_name[replica]) & coming - _executed(known.by_name[source])
+        return ((replica, ahead),) if ahead else ()
     if finding.code in EXTRA:
         above = {source, *graph.upstream_of(replica, stopped_too=True)} - {replica}
         has = _executed(known.by_name[replica])
-        coming = ((name, _executed(known.by_name[name]) - has) for name in sorted(above))
-        return tuple((name, gtids) for name, gtids in coming if gtids)
+        newer = ((name, _executed(known.by_name[name]) - has) for name in sorted(above))
+        return tuple((name, gtids) for name, gtids in newer if gtids)
     side = graph.upstream_of(source, stopped_too=True) - {replica}
     sent = _executed(known.by_name[source])
     there = GtidSet.union_of((sent, *(_executed(known.by_name[name]) for name in sorted(side))))

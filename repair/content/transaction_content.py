@@ -236,8 +236,6 @@ class RowsOn:
     meets: str = ""  # CONFLICT: unique keys of other rows with which inserts conflict
     is_in_part: bool = False  # CONFLICT: each row is as before or as after, but not all alike
     has_some: bool = False  # CONFLICT: at least one row that they change is as after
-    # CONFLICT, although each row is as before: later work of the server changed them, or may have.
-    has_later_work: bool = False
     # Each row is as on the finding's source where others changed it. And nothing but these
     # transactions was missing here of what the source had executed when both were read.
     is_like_source: bool = False
@@ -298,6 +296,9 @@ class TransactionContent:
     no_rollback_on: Mapping[str, tuple[tuple[str, str, str], ...]] = field(default_factory=dict)
     # What the source of the channel logged before the file in which they begin.
     logged_before: GtidSet = GtidSet()  # noqa: RUF009 - immutable
+    # By server: which later work of its own, that the other side does not have, changed the same
+    # rows, or may have.
+    later_work: Mapping[str, str] = field(default_factory=dict)
     # By the server_id of their events: a receiver drops events with its own server_id.
     server_ids: Mapping[int, GtidSet] = field(default_factory=dict)
 
@@ -306,7 +307,7 @@ class TransactionContent:
         count = sum(gtids.gtid_count for gtids in self.classes.values())
         assert union.gtid_count == count, "every transaction has one class"
         read_by_name = ("classes", "rows_on", "misfits_in_part", "unlike_on", "otherwise_on")
-        for name in (*read_by_name, "doubtful", "no_rollback_on"):
+        for name in (*read_by_name, "doubtful", "no_rollback_on", "later_work"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def of_class(self, *classes: ContentClass) -> GtidSet:

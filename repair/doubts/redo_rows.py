@@ -69,11 +69,11 @@ def behind_later_work(case: Case, content: TransactionContent, where: ModelServe
 
     The server of the redo would end with the older version, and the replica with the newer one.
     """
-    state, replica = content.state_on(where.name), case.finding.replica
-    if not state.has_later_work:
+    replica, why = case.finding.replica, content.later_work.get(where.name)
+    if why is None:
         return ""
     return (
-        f"on {where.name} {state.why}: redone now, the transactions would write an older version"
+        f"on {where.name} {why}: redone now, the transactions would write an older version"
         f" there, and {replica} would get the newer one. Let {replica} execute the later ones"
         " first, or compare the rows and decide for each, then audit and plan again"
     )

@@ -38,18 +38,14 @@ def disturbed(
 
     `own` lists servers, what only they have executed, and what their logs show of that.
     """
-    rows_on = dict(content.rows_on)
+    rows_on, later_work = dict(content.rows_on), dict[str, str]()
     for name, gtids, other in own:
-        if content.state_on(name).state is not RowState.AS_BEFORE:
+        if not (why := met(content, gtids, other)):
             continue
-        why = met(content, gtids, other)
-        if why:
-            rows_on[name] = RowsOn(
-                RowState.CONFLICT,
-                f"{gtids.shortened()}, which only this server has, {why}",
-                has_later_work=True,
-            )
-    return replace(content, rows_on=rows_on)
+        later_work[name] = f"{gtids.shortened()}, which only this server has, {why}"
+        if content.state_on(name).state is RowState.AS_BEFORE:
+            rows_on[name] = RowsOn(RowState.CONFLICT, later_work[name])
+    return replace(content, rows_on=rows_on, later_work=later_work)
 
 
 def met(content: TransactionContent, gtids: GtidSet, other: TransactionContent) -> str:

@@ -10,7 +10,7 @@
 from collections.abc import Iterator
 
 from repair.content.row_versions import RowVersions, by_table
-from repair.content.transaction_content import RowState, TransactionContent
+from repair.content.transaction_content import RowState, TransactionContent, first_of
 from repair.model.actions import Action, MakeRowsAlike, StartChannel
 from repair.model.former_history import made_by_hand, or_by_hand
 from repair.model.replication_model import ModelChannel, ModelServer, below, delivery
@@ -70,6 +70,8 @@ def resolve_conflict(case: Case) -> Outcome:
         )
     if (moved := case.overtaken(replica.name)) is not None:
         return Refusal(moved)
+    if (other := _other_version(replica, case.source, content)) is not None:
+        return Refusal(other)
     try:
         rows = [row for row in content.expected if _writes(row)]
     except CannotRender as refusal:
@@ -87,6 +89,33 @@ def resolve_conflict(case: Case) -> Outcome:
     warnings.extend(behind_later_ones(case))
     warnings.extend(_unfit_behind(case, replica, channel, content))
     return Proposal(tuple(actions), tuple(warnings))
+
+
+def _other_version(
+    replica: ModelServer, source: ModelServer, content: TransactionContent
+) -> str | None:
+    """Return that the two servers would end with different versions of a row; None if not known.
+
+    In a dual-primary pair both may have changed it. Each applies the change of the other one last,
+    and then has its version:
+
+        a    INSERT row 1 'A'                  applies 'B'        row 1 is 'B'
+        b              INSERT row 1 'B'        applies 'A'        row 1 is 'A'
+    """
+    if (why := content.later_work.get(replica.name)) is not None:
+        return (
+            f"on {replica.name} {why}, and {source.name} has yet to execute it: each server would"
+            " end with the version of the other one. Let the other channel deliver it first, or"
+            " leave one of the two out (inject_empty), then audit and plan again"
+        )
+    if rows := content.state_on(replica.name).overtaken:
+        named = first_of([row.name for row in rows])
+        return (
+            f"row {named} was changed since, and is equal on {replica.name} and {source.name}:"
+            f" applied now, {content.wanted.shortened()} would write an older version on"
+            f" {replica.name} alone. inject_empty leaves it out"
+        )
+    return None
 
 
 def _was_here_before(replica: ModelServer, content: TransactionContent) -> str | None:

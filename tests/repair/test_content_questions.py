@@ -220,6 +220,22 @@ def test_in_a_ring_what_all_servers_above_a_gap_have_is_not_the_work_of_its_repl
     assert dict(errant.own) == {"a": gtids("a:3 a:6 c:1"), "c": gtids("c:1")}
 
 
+def test_where_an_applier_stopped_the_work_that_its_source_has_yet_to_get_counts() -> None:
+    """In a ring c has b:2 of b already, and a has not. c:1 is not on b."""
+    ring = (
+        one("a", "a:1-5 b:1", "c"),
+        one("b", "a:1-2 b:1-3", "a", **STOPPED),
+        one("c", "a:1-2 b:1-2 c:1", "b"),
+    )
+    found = question_of(a_finding("A2", ""), a_cluster("ring", *ring), failing=gtids("a:3"))
+    assert found is not None
+    assert dict(found.own) == {"b": gtids("b:2-3")}
+    chain = (one("a", "a:1-5"), one("b", "a:1-2 b:1-3", "a", **STOPPED))
+    alone = question_of(a_finding("A2", ""), a_cluster("two", *chain), failing=gtids("a:3"))
+    assert alone is not None
+    assert alone.own == (), "a never receives it"
+
+
 def test_a_server_that_is_not_of_the_audit_is_not_asked() -> None:
     snapshot = a_cluster("cluster", one("a", "a:1-5"), one("b", "a:1-2", "a"))
     found = question_of(a_finding("H1", "a:3", source="z"), snapshot)

@@ -424,8 +424,9 @@ def test_nothing_is_redone_behind_later_changes_of_the_same_rows(
     words: str, *, has_later_work: bool
 ) -> None:
     """The replica would get these afterwards, and end with the newer version."""
-    met = RowsOn(RowState.CONFLICT, "a:5 changed them", has_later_work=has_later_work)
-    content = a_content("a:4", rows_on={"a": met}, redo=redone("a:4"))
+    met = RowsOn(RowState.CONFLICT, "a:5 changed them")
+    later = {"a": "a:5 changed them"} if has_later_work else {}
+    content = a_content("a:4", rows_on={"a": met}, redo=redone("a:4"), later_work=later)
     case = replace(a_case(SERVERS, LOST, content=content), is_chosen=True)
     outcome = redo_on_source(case)
     assert isinstance(outcome, Refusal) is has_later_work

@@ -7,6 +7,7 @@ same servers, the same classes; from the true world. Rows are folded here once m
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gtid import GtidSet
 from repair.content.content_questions import (
@@ -45,7 +46,14 @@ def log_evidence(world: World, snapshot: ClusterSnapshot, audit: ClusterAudit) -
             continue
         question = question_of(finding, snapshot, failing=_failing(world, finding))
         if question is not None:
-            contents[finding.id] = _content(world, question, _source(world, finding))
+            content = _content(world, question, _source(world, finding))
+            if finding.code in STOPPED:  # whether its rows are as on the source is not asked
+                kept = {
+                    name: replace(on, is_like_source=False, now=())
+                    for name, on in content.rows_on.items()
+                }
+                content = replace(content, rows_on=kept)
+            contents[finding.id] = content
     events = dict(failing_events(world, audit))
     connected = dict(_connected(world, snapshot))
     return LogEvidence(contents=contents, arrivals=brought, events=events, connected=connected)
@@ -79,7 +87,7 @@ def _failing(world: World, finding: Finding) -> GtidSet:
 
 def _source(world: World, finding: Finding) -> Server | None:
     """Return the source of what is missing: its rows of today are compared as well."""
-    is_hole = finding.code in MISSING and finding.source in world.servers
+    is_hole = finding.code in (*MISSING, *STOPPED) and finding.source in world.servers
     return world[finding.source or ""] if is_hole else None
 
 
@@ -141,6 +149,9 @@ def _content(
         doubtful={name: gtids(members) for name, members in doubtful.items() if members},
         logged_before=_logged_before(world, question.source, wanted),
         server_ids={each: gtids(members) for each, members in server_ids.items()},
+        later_work={}
+        if net is None
+        else {name: "" for name, members in own.items() if _has_met(world[name], net, members)},
     )
 
 
@@ -196,7 +207,7 @@ def _rows_on(
 ) -> RowsOn:
     state = _state_beside(server, net, own)
     if state is not _state(server, net):
-        return RowsOn(state, has_later_work=True)
+        return RowsOn(state)
     off = (key for key, (before, _) in net.items() if server.rows.get(key) != before)
     is_like = (
         source is not None
@@ -251,6 +262,11 @@ def _state_beside(server: Server, net: Net, own: set[Gtid] | None) -> RowState:
     state = _state(server, net)
     if not own or state is not RowState.AS_BEFORE:
         return state
+    return RowState.CONFLICT if _has_met(server, net, own) else state
+
+
+def _has_met(server: Server, net: Net, own: set[Gtid]) -> bool:
+    """Return whether a server's own work changed one of the rows, or may have."""
     logged = [each for log in server.files for each in log.entries if each.gtid in own]
     is_read = own == {each.gtid for each in logged} and not server.permissive
     is_opaque = any(
@@ -258,7 +274,7 @@ def _state_beside(server: Server, net: Net, own: set[Gtid] | None) -> RowState:
         for each in logged
     )
     met = any(net.keys() & each.keys for each in logged)
-    return RowState.CONFLICT if met or is_opaque or not is_read else state
+    return met or is_opaque or not is_read
 
 
 def _state(server: Server, net: Net) -> RowState:

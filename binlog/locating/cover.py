@@ -8,6 +8,10 @@ neither in the given set nor in a file is the hole:
 
     hole = (previous GTIDs of all files) - from - (GTIDs in all files)
 
+A server that ran without its binary log for a while lists in no header what it executed then. Only
+the numbers show it: `between` are GTIDs that are nowhere, below others of the archive. It may as
+well be that no transaction has them: groups leave numbers unused.
+
 A file that is missing in the middle shows in the headers behind it. A file that is missing at the
 end shows nowhere: `end` is where the archive ends. Files of several servers may be mixed.
 
@@ -81,6 +85,17 @@ class ArchiveCover:
     def beyond(self) -> GtidSet:
         """Return what the set has and the archive does not know: of later, or another server's."""
         return self.start - self.end
+
+    @property
+    def between(self) -> GtidSet:
+        """Return the GTIDs below others that neither the set, nor a header, nor a file has.
+
+        Relay logs list only what was received: there such numbers show nothing.
+        """
+        if all(each.origin.is_relay_log for each in self.files):
+            return GtidSet()
+        known = self.start | self.end
+        return self.end.filled() - known
 
     @property
     def unread(self) -> tuple[ArchivedLog, ...]:

@@ -36,7 +36,8 @@ Archive = Annotated[
 def cover(paths: Archive, *, start: Start, as_json: AsJson = False, form: Format = None) -> int:
     """Show whether an archive of binary logs is complete from a GTID set on, else the hole.
 
-    Exit status: 0 it is complete; 1 it is, but the set has GTIDs that the archive does not know;
+    Exit status: 0 it is complete; 1 it is, but the set has GTIDs that the archive does not know, or
+    GTIDs between others are in no file and no header;
     2 there is a hole; 3 a file is damaged or could not be read to its end, has transactions without
     a GTID, or GTIDs begin anew in a file (RESET BINARY LOGS AND GTIDS).
     """

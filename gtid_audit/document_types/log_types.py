@@ -93,6 +93,7 @@ COVER: Final = document_of(
     hole=TEXT,
     hole_count=COUNT,
     beyond=TEXT,
+    between=TEXT,
     files=FILES,
     needed=FILES,
     unread=list_of(_UNREAD_LOG),

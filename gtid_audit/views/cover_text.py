@@ -19,6 +19,10 @@ from topology.catalogue.findings import Verdict
 from topology.documents.document_version import versioned
 
 UNREAD_SHOWN_MAX: Final = 10
+_NOWHERE: Final = (
+    "is in no file and no header. Either no transaction has these numbers, or a server executed"
+    " them while it ran without its binary log: compare with gtid_executed"
+)
 _ADVICE: Final = "Give the files of one history alone, with a set of the same history."
 
 
@@ -30,7 +34,7 @@ def verdict_of(cover: ArchiveCover) -> Verdict:
         return Verdict.CRITICAL
     if cover.new_histories:
         return Verdict.UNKNOWN
-    return Verdict.WARNING if cover.beyond else Verdict.OK
+    return Verdict.WARNING if cover.beyond or cover.between else Verdict.OK
 
 
 def document_of(cover: ArchiveCover) -> dict[str, Any]:
@@ -43,6 +47,7 @@ def document_of(cover: ArchiveCover) -> dict[str, Any]:
             "hole": str(cover.hole),
             "hole_count": cover.hole.gtid_count,
             "beyond": str(cover.beyond),
+            "between": str(cover.between),
             "files": [each.file for each in cover.files],
             "needed": [each.file for each in cover.needed],
             "unread": [_unread(each) for each in cover.unread],
@@ -100,6 +105,8 @@ def cover_headline(cover: ArchiveCover) -> str:
         return (
             f"{files} of more than one history: GTIDs begin anew in {cover.new_histories[0].file}"
         )
+    if cover.between:
+        return f"{files}, complete from this set on, except for numbers that are nowhere"
     return f"{files}, complete from this set on"
 
 
@@ -113,6 +120,8 @@ def _rows(cover: ArchiveCover) -> list[tuple[str, str]]:
         rows.append(("read", printable(f"{needed[0].file}{last}")))
     if cover.beyond:
         rows.append(("but", f"the set has {_short(cover.beyond)}, which {_unlisted(cover)}"))
+    if cover.between:
+        rows.append(("but", f"{_short(cover.between)} {_NOWHERE}"))
     if cover.unchecked:
         files = counted(len(cover.unchecked), "file")
         rows.append(("but", f"{files} without checksums: damage inside a transaction is not seen"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from binlog.errors import TruncatedBinlog
 from binlog.locating.cover import ArchivedLog, cover_of
+from binlog.locating.histories import LogOrigin
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
@@ -53,6 +55,20 @@ def test_the_hole_is_what_headers_list_and_no_file_has(
 ) -> None:
     found = cover_of(gtids(start), [ARCHIVE[at] for at in kept])
     assert (found.hole, verdict_of(found)) == (gtids(hole), verdict)
+
+
+@pytest.mark.parametrize(
+    ("start", "between", "verdict"),
+    [("1-4", "5-6", Verdict.WARNING), ("1-6", "", Verdict.WARNING), ("1-5", "6", Verdict.WARNING)],
+)
+def test_numbers_that_are_nowhere_are_named(start: str, between: str, verdict: Verdict) -> None:
+    """The server executed 5-6 while it ran without its binary log: no header lists them."""
+    files = (log("b.1", "", "1-4"), log("b.2", "1-4", "7-9"))
+    found = cover_of(gtids(start), files)
+    assert (found.between, found.hole, verdict_of(found)) == (gtids(between), GtidSet(), verdict)
+    assert document_of(found)["between"] == str(gtids(between))
+    received = [replace(each, origin=LogOrigin(is_relay_log=True)) for each in files]
+    assert cover_of(gtids(start), received).between == GtidSet()
 
 
 def test_only_files_with_something_new_are_needed() -> None:

@@ -151,14 +151,9 @@ def _own_beside(
         has = _executed(known.by_name[replica])
         newer = ((name, _executed(known.by_name[name]) - has) for name in sorted(above))
         return tuple((name, gtids) for name, gtids in newer if gtids)
-    side = graph.upstream_of(source, stopped_too=True) - {replica}
     sent = _executed(known.by_name[source])
-    there = GtidSet.union_of((sent, *(_executed(known.by_name[name]) for name in sorted(side))))
     receivers = (replica, *(name for name in graph.below(replica) if name != source))
-    own = (
-        (name, _own_work(known.by_name[name], sent if name in side else there, known, graph))
-        for name in receivers
-    )
+    own = ((name, _own_work(known.by_name[name], sent, known, graph)) for name in receivers)
     return tuple((name, gtids) for name, gtids in own if gtids)
 
 
@@ -194,17 +189,16 @@ def _arriving(known: _Servers, graph: Graph, edge: Edge) -> ContentQuestion | No
         or (name not in side and _has_a_part(servers[name], wanted))
         for name in receivers
     )
-    own = {name: _own_work(servers[name], given[name], known, graph) for name in receivers}
+    own = {name: _own_work(servers[name], sent, known, graph) for name in receivers}
     committed = {name: _committed(servers[name]) for name in receivers if name != source}
     beside = available(servers[source]) & GtidSet.union_of(committed.values())
     if any(may_ignore_errors(servers[name].notable_settings) for name in (source, *side)):
         # There a change to one row on both sides did not stop the applier (C15).
-        logged = available(servers[source])
         for name in committed:
-            apart = _own_work(servers[name], GtidSet(), known, graph)
-            if len(servers[name].channels or ()) > 1:  # it has what came over the others
-                apart = _executed(servers[name])
-            own[name] |= apart & logged
+            done = _executed(servers[name])
+            if len(servers[name].channels or ()) <= 1:  # it has nothing that came over others
+                done = _made_apart(done, servers[name], known, graph)
+            own[name] |= done & _executed(servers[source])
     if not wanted:
         return None
     if is_in_order and edge.channel.filters and not beside:
@@ -224,17 +218,23 @@ def _arriving(known: _Servers, graph: Graph, edge: Edge) -> ContentQuestion | No
     )
 
 
-def _own_work(server: ServerSnapshot, there: GtidSet, known: _Servers, graph: Graph) -> GtidSet:
-    """Return what a receiving server committed, or has of servers from which it does not receive.
+def _own_work(server: ServerSnapshot, sent: GtidSet, known: _Servers, graph: Graph) -> GtidSet:
+    """Return what a receiving server has, and the source of its channel has not executed yet.
 
-    What a server above it committed comes to it by a channel that is open, or another one.
+    In the log of the source it comes behind what waits. With several channels, what a server above
+    committed may come over another one.
     """
-    own = _executed(server) - there
+    own = _executed(server) - sent
+    return own if len(server.channels or ()) <= 1 else _made_apart(own, server, known, graph)
+
+
+def _made_apart(gtids: GtidSet, server: ServerSnapshot, known: _Servers, graph: Graph) -> GtidSet:
+    """Return what no server committed from which this one receives."""
     above = graph.upstream_of(server.name, stopped_too=True) - {server.name}
-    for uuid in own.uuids:
+    for uuid in gtids.uuids:
         if above.intersection(known.by_uuid.get(uuid, ())):
-            own = own.without_uuid(uuid)
-    return own
+            gtids = gtids.without_uuid(uuid)
+    return gtids
 
 
 def _may_conflict(

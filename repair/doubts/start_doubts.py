@@ -139,6 +139,15 @@ def _skipped_beside(
     """
     sent = case.snapshot_executed.get(channel.source or "", GtidSet())
     for name in sorted(above):
+        server = case.model[name]
+        passed = GtidSet.union_of(each.passed | each.bypassed for each in server.channels)
+        if passed := passed - server.executed - case.snapshot_executed[replica.name]:
+            return (
+                f"{name}, which sends {replica.name} the same transactions over another channel,"
+                f" has passed {passed.shortened()} without executing it, and sends later ones: this"
+                f" channel may deliver these afterwards. Repair {name} first, then audit and plan"
+                " again"
+            )
         executed = case.snapshot_executed[name]
         received = (each.retrieved for each in case.model[name].channels)
         waiting = GtidSet.union_of((sent, *received)) - executed

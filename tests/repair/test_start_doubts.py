@@ -98,6 +98,14 @@ D = server("d", "a:1-2")
             ),
             "e, which sends b the same transactions",
         ),
+        # Or it has passed some, and sends later ones.
+        (
+            chain(
+                server("d", "a:1-2", channel("a", auto=False, bypassed="a:3")),
+                beside=(OTHER,),
+            ),
+            "d, which sends b the same transactions over another channel, has passed a:3 without",
+        ),
         # Or it may skip one that it lacks, or have skipped it, while its gtid_mode is not ON.
         (
             chain(

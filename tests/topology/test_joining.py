@@ -353,3 +353,25 @@ def test_what_has_the_uuid_of_a_group_is_of_no_server() -> None:
     members = [one(each, "D:1-5", group=named) for each in "ab"]
     [behind] = parts(*members, one("d", "D:1-4")).joinings
     assert (behind.own, behind.missing) == (GtidSet(), gtids("D:5"))
+
+
+@pytest.mark.parametrize(("allowed", "is_named"), [({D}, True), (set[UUID](), False)])
+def test_allowed_transactions_that_only_one_has_are_named(
+    allowed: set[UUID], *, is_named: bool
+) -> None:
+    cluster = a_cluster("two", one("a", "A:1-20"), one("c", "A:1-8,D:1-2"))
+    found = list(can_join(gather_facts(cluster, Policy(allowed_uuids=frozenset(allowed)))))
+    words = "c also has 2 transactions that a does not have, with UUIDs that the policy allows"
+    assert [words in each.explanation for each in found] == ([True] if is_named else [])
+
+
+@pytest.mark.parametrize(("purged", "is_named"), [("B:1", True), ("", False)])
+def test_allowed_transactions_that_are_purged_break_a_failover(
+    purged: str, *, is_named: bool
+) -> None:
+    replica = one("b", "A:1-9,B:1-2", "a", gtid_purged=gtids(purged))
+    policy = Policy(allowed_uuids=frozenset({B}))
+    audit = audit_cluster(a_cluster("two", one("a", "A:1-9"), replica), policy)
+    [found] = [each for each in audit.findings if each.code == "T6"]
+    assert ("no longer have 1 transaction of these" in found.explanation) is is_named
+    assert ("handshake --promote b" in found.explanation) is is_named

@@ -133,20 +133,22 @@ def read_twice(first: ServerSnapshot, last: ServerSnapshot) -> ReadTwice:
 
 
 @pytest.mark.parametrize(
-    ("received", "in_group", "passed"),
+    ("received", "owned", "in_group", "passed"),
     [
         # Of the source's own: in ascending order in its log, also what it committed since.
-        ("A:1-8", False, "A:1-5"),
+        ("A:1-8", "", False, "A:1-5"),
         # Another origin's number says nothing about the source's own.
-        ("A:1-5,C:9", False, ""),
-        # A number behind a gap of which nothing is known may have been set by hand.
-        ("A:1-5:8", False, ""),
+        ("A:1-5,C:9", "", False, ""),
+        # A number behind a gap of which nothing is known may have been set by hand ...
+        ("A:1-5:8", "", False, ""),
+        # ... unless the source was committing the gap: a replica may have what is in its log.
+        ("A:1-5:8", "A:6-8", False, "A:1-5"),
         # Members of a group take blocks of numbers.
-        ("A:1-8", True, ""),
+        ("A:1-8", "", True, ""),
     ],
 )
 def test_a_single_worker_may_be_at_what_its_source_committed_since(
-    received: str, *, in_group: bool, passed: str
+    received: str, owned: str, *, in_group: bool, passed: str
 ) -> None:
     def channel(retrieved: str, applying: str, last: str) -> ChannelSnapshot:
         state = "Applying batch of row changes" if applying else "Waiting for an event"
@@ -155,7 +157,8 @@ def test_a_single_worker_may_be_at_what_its_source_committed_since(
 
     group = GroupSnapshot(str(C), "ONLINE", "PRIMARY", GtidSet()) if in_group else None
     a = replace(a_server("a", A, gtids("A:1-4")), group=group)
-    source = read_twice(a, replace(a, gtid_executed=gtids("A:1-5")))
+    later = replace(a, gtid_executed=gtids("A:1-5"), gtid_owned=gtids(owned))
+    source = read_twice(a, later)
     first = a_server("b", B, gtids("A:1-3"), channels=(channel("A:1-5", "A:5", ""),))
     at_end = channel(received, "", "A:8" if "8" in received else "C:9")
     last = replace(first, channels=(at_end,), phase=2)

@@ -92,8 +92,9 @@ def test_channels_of_group_replication_come_from_no_server() -> None:
     [
         (f"{A}:1-3:5-9", {}, f"{A}:4"),
         (f"{A}:1-9", {}, ""),
-        (f"{A}:1-3", {}, ""),  # behind: the rest may be on its way
-        (f"{A}:1-9,{B}:1:3", {}, ""),  # no other server has it
+        (f"{A}:1-3", {}, f"{A}:4-9"),  # behind, and nothing of the same origin arrives
+        (f"{A}:1-9,{B}:1:3", {}, f"{B}:1:3"),  # its own: a receives from no server
+        (f"{C}:1-9", {}, ""),  # it has nothing of a
         (f"{A}:1-3:5-9", {"gtid_owned": GtidSet.parse(f"{A}:4")}, ""),
     ],
 )

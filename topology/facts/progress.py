@@ -81,7 +81,7 @@ def _log_of(source: ReadTwice) -> SourceLog:
     server = source.first
     made = server.gtid_executed | server.gtid_owned
     ascending: UUID | None = server.server_uuid
-    since = source.last.gtid_executed.from_uuid(server.server_uuid)
+    since = (source.last.gtid_executed | source.last.gtid_owned).from_uuid(server.server_uuid)
     if server.group is not None:
         # Members take blocks of numbers, if the group has this UUID as its name.
         since, ascending = GtidSet(), None

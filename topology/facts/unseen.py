@@ -21,12 +21,11 @@ then can "it will never arrive" be proved.
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from gtid import GtidSet
 from topology.facts.graph import Graph
 from topology.facts.memberships import group_name_of, is_galera
 from topology.policy import Policy
 from topology.readings.group_view import GROUP_CHANNELS
-from topology.readings.snapshot import ChannelSnapshot, ReadTwice, ServerSnapshot
+from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot
 from topology.readings.vendors import INNODB_READ_ONLY, is_reader_of_volume, row_of
 
 AN_AURORA_READER: Final = "an Aurora reader"
@@ -56,33 +55,6 @@ def undeclared_channels(
         address = address_of(channel)
         if address not in policy.external_sources and address not in read:
             yield name, channel
-
-
-def gaps_below_outside(
-    graph: Graph, policy: Policy, fully_read: Mapping[str, ReadTwice]
-) -> Iterator[tuple[str, ChannelSnapshot, GtidSet, str]]:
-    """Yield what a replica of declared external sources passed over, and a server that has it.
-
-    The policy declares that a source is not read. It does not declare that all of it arrives. The
-    replica has later GTIDs of the same origin in both readings, so the source sent them without
-    these; a source that applies out of order may still send them.
-    """
-    for name, channel in outside_channels(graph):
-        is_declared = address_of(channel) in policy.external_sources
-        if not is_declared or name not in fully_read or graph.into(name):
-            continue
-        first, last = fully_read[name].first, fully_read[name].last
-        gaps = _gaps(first.gtid_executed) & _gaps(last.gtid_executed)
-        gaps -= last.gtid_retrieved | last.gtid_owned
-        gaps = gaps.without_uuid(last.server_uuid)
-        for other in sorted(fully_read.keys() - {name}) if gaps else ():
-            if found := gaps & fully_read[other].first.gtid_executed:
-                yield name, channel, found, other
-                break
-
-
-def _gaps(executed: GtidSet) -> GtidSet:
-    return executed.filled() - executed
 
 
 def unseen_sources(

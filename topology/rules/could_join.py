@@ -61,6 +61,11 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
                 f" not have (see E3, E6 and H7 of this audit): the receiver of {server} would drop"
                 " them."
             )
+        if allowed := _allowed_extra(facts, joining):
+            text += (
+                f" {server} also has {many(allowed)} that {candidate} does not have, with UUIDs"
+                " that the policy allows."
+            )
         if joining.ahead:
             text += f" {candidate} still has to receive {many(joining.ahead)} that {server} has."
         doubt = _reset_doubt(facts, joining) + refusal_doubts(facts, joining)
@@ -74,6 +79,13 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
         yield _on(
             facts, "J1", joining, text + doubt, likely=bool(joining.own or joining.ahead or doubt)
         )
+
+
+def _allowed_extra(facts: ClusterFacts, joining: Joining) -> GtidSet:
+    """Return what a server has beyond its candidate, under UUIDs that the policy allows."""
+    readings = facts.fully_read[joining.server].last, facts.fully_read[joining.candidate].last
+    beyond = readings[0].gtid_executed - readings[1].gtid_executed
+    return GtidSet.union_of(beyond.from_uuid(each) for each in facts.policy.allowed_uuids)
 
 
 def cannot_join_purged(facts: ClusterFacts) -> Iterator[Finding]:

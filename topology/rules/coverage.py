@@ -1,20 +1,20 @@
 """C1, J4, U1, U2, U3, U4: which servers answered, and what the audit does not cover.
 
 1. J4 and U4 make the verdict UNKNOWN. `not_compared` lists the reasons, one entry for each finding.
-2. An external source that the policy declares is not reported, unless its replica has a gap, and
-   another server of the audit has these GTIDs: then J4 is a warning, which can be accepted.
+2. An external source that the policy declares is not reported, unless its replica does not have
+   what another server of the audit has, or has work of its own that is missing there
+   (facts/below_external.py): then J4 is a warning, which can be accepted.
 """
 
 from collections.abc import Iterator
 
-from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade, Severity, Unknown
+from topology.facts.below_external import BelowExternal, Sign, missing_below_external
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.graph import Edge, is_another
 from topology.facts.memberships import is_galera
 from topology.facts.unseen import (
     address_of,
-    gaps_below_outside,
     is_aurora_reader,
     undeclared_channels,
     unevaluated_kind,
@@ -152,26 +152,8 @@ def source_outside(facts: ClusterFacts) -> Iterator[Finding]:
             " gtid-audit did not compare the two. Add that server to the audit, or list it under"
             " `policy.external_sources` in the fleet file." + _copied(channel, copies),
         )
-    for name, channel, gap, holder in _gaps(facts):
-        replica, address = facts.last[name], address_of(channel)
-        yield finding(
-            facts,
-            "J4",
-            replica=name,
-            channel=channel.name,
-            gtid_set=gap,
-            grade=Grade.LIKELY,
-            severity=Severity.WARNING,
-            proof=(
-                evidence("source", address, replica),
-                evidence("missing, and later ones are there", gap, replica),
-                evidence("executed", gap, facts.last[holder]),
-            ),
-            explanation=f"{name} replicates from {address}, which the policy declares external, and"
-            f" does not have {many(gap)} that {holder} has. It has later ones of the same origin:"
-            f" unless {address} applies them out of order, it does not have them either, and they"
-            f" never arrive. Audit {address} together with these servers.",
-        )
+    for found in missing_below_external(facts.graph, facts.policy, facts.fully_read):
+        yield _below_external(facts, found)
     for edge in _replaced(facts):
         replica = facts.last[edge.replica]
         yield finding(
@@ -252,8 +234,38 @@ def not_compared(facts: ClusterFacts) -> Iterator[Unknown]:
     yield from groups_not_compared(facts)
 
 
-def _gaps(facts: ClusterFacts) -> Iterator[tuple[str, ChannelSnapshot, GtidSet, str]]:
-    return gaps_below_outside(facts.graph, facts.policy, facts.fully_read)
+def _below_external(facts: ClusterFacts, found: BelowExternal) -> Finding:
+    replica, address = facts.last[found.server], address_of(found.channel)
+    what, holder = many(found.gtids), found.holder
+    text = (
+        f"{found.server} replicates from {address}, which the policy declares external, and"
+        + {
+            Sign.PASSED: f" does not have {what} that {holder} has. It has later ones of the same"
+            f" origin: unless {address} applies them out of order, it does not have them either,"
+            " and they never arrive.",
+            Sign.STANDS: f" does not have {what} that {holder} has. Nothing of the same origin"
+            f" arrived between the readings. {address} may apply late (SOURCE_DELAY, a backlog),"
+            f" may have stopped, or may never receive what was committed on {holder}.",
+            Sign.OWN: f" has committed {what} itself. {holder}, whose transactions it has, receives"
+            " from no server, so these never arrive there: they are errant.",
+        }[found.sign]
+    )
+    has = found.server if found.sign is Sign.OWN else holder
+    return finding(
+        facts,
+        "J4",
+        replica=found.server,
+        channel=found.channel.name,
+        gtid_set=found.gtids,
+        grade=Grade.LIKELY,
+        severity=Severity.WARNING,
+        proof=(
+            evidence("source", address, replica),
+            evidence(found.sign.value, found.gtids, replica),
+            evidence("executed", found.gtids, facts.last[has]),
+        ),
+        explanation=f"{text} Audit {address} together with these servers.",
+    )
 
 
 def _replaced(facts: ClusterFacts) -> Iterator[Edge]:

@@ -93,8 +93,21 @@ def allowed_extra(facts: ClusterFacts) -> Iterator[Finding]:
                 grade=Grade.PROVED,
                 proof=(evidence("extra, of an allowed UUID", edge.allowed, _holder(facts, edge)),),
                 explanation=f"{edge.replica} has {many(edge.allowed)} that {edge.source}"
-                " does not have, with UUIDs that the policy allows.",
+                " does not have, with UUIDs that the policy allows." + _if_purged(facts, edge),
             )
+
+
+def _if_purged(facts: ClusterFacts, edge: EdgeFacts) -> str:
+    """Return what allowed transactions that are purged mean for a failover; "" without any."""
+    holder = _holder(facts, edge)
+    purged = edge.allowed & (holder.gtid_purged or GtidSet())
+    if not purged:
+        return ""
+    return (
+        f" Its binary logs no longer have {many(purged)} of these: a server without them that"
+        f" replicates from {holder.name} by auto-position is refused with error 1236, also after a"
+        f" failover to it (gtid-audit handshake --promote {holder.name})."
+    )
 
 
 def errant_available(facts: ClusterFacts) -> Iterator[Finding]:

@@ -1,0 +1,98 @@
+"""Two servers with an external source between them: what may never arrive, and what may."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity
+from topology.policy import Policy
+from topology.readings.snapshot import ServerSnapshot, ThreadState
+
+DECLARED = Policy(external_sources=frozenset({"m.example:3306", "n.example:3306"}))
+
+
+def gtids(text: str) -> GtidSet:
+    for letter, uuid in (("A", A), ("B", B), ("C", C)):
+        text = text.replace(f"{letter}:", f"{uuid}:")
+    return GtidSet.parse(text)
+
+
+def below(name: str, executed: str, external: str = "m", **facts: Any) -> ServerSnapshot:
+    """Make a server below an external source."""
+    uuid = {"b": B, "c": C}[name]
+    return a_server(name, uuid, gtids(executed), channels=(a_channel(external, None, **facts),))
+
+
+def audited(
+    *servers: ServerSnapshot, first: dict[str, str] | None = None, policy: Policy = DECLARED
+) -> ClusterAudit:
+    """Audit servers; `first` are the sets of the first reading where they are others."""
+    snapshot = a_cluster("apart", *servers)
+    before = tuple(
+        replace(each, gtid_executed=gtids((first or {})[each.name]))
+        if each.name in (first or {})
+        else each
+        for each in snapshot.first
+    )
+    return audit_cluster(replace(snapshot, first=before), policy)
+
+
+def apart(audit: ClusterAudit) -> list[Finding]:
+    return [each for each in audit.findings if each.code == "J4"]
+
+
+SOURCE = a_server("a", A, gtids("A:1-9"), channels=())
+
+
+@pytest.mark.parametrize(
+    ("facts", "first", "missing"),
+    [
+        ({}, {}, "A:7-9"),
+        ({}, {"b": "A:1-5"}, ""),  # A:6 arrived between the readings
+        ({}, {"a": "A:1-6"}, ""),  # a committed the rest between the readings
+        ({"gtid_retrieved": gtids("A:1-9")}, {}, ""),  # it waits for the applier of b
+        ({"receiver": ThreadState.STOPPED}, {}, ""),  # A7 says so
+        ({"external": "other"}, {}, ""),  # not declared: the verdict is UNKNOWN
+    ],
+)
+def test_what_stands_below_an_external_source_is_a_warning(
+    facts: dict[str, Any], first: dict[str, str], missing: str
+) -> None:
+    found = [
+        each
+        for each in apart(audited(SOURCE, below("b", "A:1-6", **facts), first=first))
+        if each.grade is not Grade.UNKNOWN
+    ]
+    assert [(str(each.gtid_set), each.replica) for each in found] == (
+        [(str(gtids(missing)), "b")] if missing else []
+    )
+    for each in found:
+        assert (each.grade, each.severity) == (Grade.LIKELY, Severity.WARNING)
+        assert "Nothing of the same origin arrived between the readings." in each.explanation
+
+
+@pytest.mark.parametrize(("external", "is_found"), [("m", True), ("n", False)])
+def test_what_a_server_below_the_same_source_wrote_counts_from_the_first_one_on(
+    external: str, *, is_found: bool
+) -> None:
+    """b wrote B:1; c has nothing of b, and is below the same source, or below another one."""
+    [*found] = apart(audited(below("b", "A:1-9,B:1"), below("c", "A:1-9", external)))
+    assert [(each.replica, str(each.gtid_set)) for each in found] == (
+        [("c", str(gtids("B:1")))] if is_found else []
+    )
+
+
+def test_what_a_follower_wrote_never_arrives_on_a_server_without_a_source() -> None:
+    written = below("b", "A:1-9,B:1-2")
+    [found] = apart(audited(SOURCE, written))
+    assert (found.replica, found.gtid_set) == ("b", gtids("B:1-2"))
+    assert "a, whose transactions it has, receives from no server" in found.explanation
+    allowed = replace(DECLARED, allowed_uuids=frozenset({B}))
+    assert apart(audited(SOURCE, written, policy=allowed)) == []
+    fed = replace(SOURCE, channels=(a_channel("n", None),))
+    assert apart(audited(fed, written)) == []
+    assert apart(audited(replace(SOURCE, gtid_executed=gtids("C:1")), below("b", "B:1"))) == []

@@ -420,6 +420,7 @@ def same_sets(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
             left -= gtids(replica.executed) | perhaps_passed(audit, name)
             if left:
                 left -= left_open(truth, audit, name)
+                left -= gtids(_excluded_before_a_reset(truth, name))
             left = left.without_uuid(uuid_of(replica.uuid))
             if left:
                 yield Violation("OK", "sets", f"OK, but {name} never has {left}")

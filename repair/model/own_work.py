@@ -42,7 +42,7 @@ def disturbed(
     for name, gtids, other in own:
         if not (why := met(content, gtids, other)):
             continue
-        later_work[name] = f"{gtids.shortened()}, which only this server has, {why}"
+        later_work[name] = f"{gtids.shortened()}, which the other side does not have, {why}"
         if content.state_on(name).state is RowState.AS_BEFORE:
             rows_on[name] = RowsOn(RowState.CONFLICT, later_work[name])
     return replace(content, rows_on=rows_on, later_work=later_work)

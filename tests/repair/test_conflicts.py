@@ -284,7 +284,7 @@ FITS = {"b": RowsOn(RowState.AS_BEFORE)}
 MEETS = {"b": RowsOn(RowState.CONFLICT, meets="d.t `id` = 4: u")}
 CONFLICT = {"b": RowsOn(RowState.UNREAD, "d.t: it has no key")}
 EQUAL = {"b": RowsOn(RowState.CONFLICT, overtaken=(a_net_row(None, (1, 5)),))}
-LATER = {"b": "b:4, which only this server has, changed the same rows"}
+LATER = {"b": "b:4, which the other side does not have, changed the same rows"}
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ LATER = {"b": "b:4, which only this server has, changed the same rows"}
         ),
         ({"content": content(row((1, 0), (1, 1), ENUMS))}, "an ENUM has the error value"),
         # Of a dual-primary pair: a would end with the version of b, and b with that of a.
-        ({"content": content(*EXPECTED, later_work=LATER)}, "on b b:4, which only this server"),
+        ({"content": content(*EXPECTED, later_work=LATER)}, "on b b:4, which the other side"),
         ({"content": content(*EXPECTED, rows_on=EQUAL)}, "since, and is equal on b and a: applied"),
     ],
 )

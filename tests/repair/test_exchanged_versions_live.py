@@ -54,7 +54,10 @@ def test_a_row_that_the_source_is_about_to_delete_is_not_written_back(pair: Pair
     commit(a, "UPDATE two.t SET note = 'a' WHERE id = 5")
     await_applier_stopped(b)
     [why] = left(pair, RESOLVE)
-    assert "which only this server has, changed the same rows, and a has yet to execute it" in why
+    assert (
+        "which the other side does not have, changed the same rows, and a has yet to execute it"
+        in why
+    )
     a.execute(a.dialect.start_replica)
     wait_for(a, executed(b))
     assert rows(a, "two.t") == rows(b, "two.t") == []

@@ -100,7 +100,7 @@ def test_what_the_source_waits_for_may_have_changed_a_gap(
     if key == 1:
         assert fetched == []
         [left] = [each.why for each in plan.not_planned if each.code == "H1"]
-        assert "which only this server has, changed the same rows" in left
+        assert "which the other side does not have, changed the same rows" in left
         return
     assert len(fetched) == 1
     run_plan(pair, plan)

@@ -214,11 +214,21 @@ def _same_channel(server: ServerSnapshot, channel: ChannelSnapshot) -> ChannelSn
     if other is None or other.auto_position is not channel.auto_position:
         return None
     missing = other.gtid_retrieved - channel.gtid_retrieved
-    # A receiver of 5.6 that connects again does not count the last one until it comes again.
-    is_one = counts_loosely(server) and missing.gtid_count == 1
-    stays = other.relay_applied_to == channel.relay_applied_to is not None
-    stays = stays and other.applied_to == channel.applied_to
-    return other if not missing or (is_one and stays) else None
+    if not missing or (missing.gtid_count == 1 and _waits_uncounted(server, other, channel)):
+        return other
+    return None
+
+
+def _waits_uncounted(
+    server: ServerSnapshot, before: ChannelSnapshot, after: ChannelSnapshot
+) -> bool:
+    """Return whether a receiver of 5.6 connected again, and the applier stayed at its place.
+
+    Then the last one is not counted until it comes again (seen on 5.6.24).
+    """
+    place = before.relay_applied_to
+    stays = place is not None and place == after.relay_applied_to
+    return counts_loosely(server) and stays and before.applied_to == after.applied_to
 
 
 def _runs(channel: ChannelSnapshot) -> bool:

@@ -29,6 +29,7 @@ from gtid import GtidSet
 from topology.facts.graph import Graph
 from topology.facts.unseen import address_of, outside_channels
 from topology.policy import Policy
+from topology.readings.read_once import is_read_once
 from topology.readings.snapshot import ChannelSnapshot, ReadServer, ReadTwice, ThreadState
 
 
@@ -93,6 +94,7 @@ def _of_one(name: str, known: _Known) -> Iterator[BelowExternal]:
     if passed is not None:
         yield BelowExternal(name, channel, *passed, Sign.PASSED)
     is_running = ThreadState.STOPPED not in (channel.receiver, channel.applier)
+    is_running = is_running and not is_read_once(last)  # else nothing is known about progress
     apart = [each for each in others if name not in graph.upstream_of(each, stopped_too=True)]
     for other in apart if is_running else ():
         is_beside = other in below and address_of(below[other]) == address_of(channel)

@@ -241,6 +241,9 @@ def test_a_set_is_served_by_the_servers_that_have_not_purged(installation97: Ins
         }
 
 
+OFFLINE = 3032
+
+
 def test_settings_that_refuse_are_predicted_with_their_text(installation97: Installation) -> None:
     with two_servers(installation97) as two:
         a, b = two["a"], two["b"]
@@ -255,6 +258,12 @@ def test_settings_that_refuse_are_predicted_with_their_text(installation97: Inst
             assert outcome_of(b) == expected_of(answer)
 
         hold(None)
+        a.execute("SET GLOBAL offline_mode = ON")
+        answer = matrix_of(read(two)).answer(replica="b", source="a")
+        assert [each for each in answer.doubts if "offline_mode is ON on a" in each]
+        point(b, a)
+        assert outcome_of(b)[0] == OFFLINE
+        a.execute("SET GLOBAL offline_mode = OFF")
         a.execute("SET GLOBAL gtid_mode = ON_PERMISSIVE")
         hold(FailedCheck.SOURCE_MODE)
         a.execute("SET GLOBAL gtid_mode = ON")

@@ -289,6 +289,8 @@ UNREAD_SETTINGS = {"settings": None, "notable_settings": None}
         ({"settings": (*ON, ("log_bin", "OFF"))}, {}, "a has no binary log (log_bin = OFF)"),
         ({}, {"settings": (*ON, ("log_bin", "OFF"))}, ""),
         ({"settings": (("gtid_mode", "OFF"),)}, {}, "a has gtid_mode = OFF: it refuses"),
+        ({"settings": (*ON, ("offline_mode", "ON"))}, {}, "offline_mode is ON on a: it refuses"),
+        ({"settings": (*ON, ("offline_mode", "OFF"))}, {}, ""),
         ({"settings": (*ON, ("log_replica_updates", "OFF"))}, {}, ""),  # it receives nothing
     ],
 )

@@ -53,3 +53,15 @@ def test_two_contents_of_one_gtid_are_hidden_whatever_else_may_arrive() -> None:
     assert source_answer(offer, source, allowed=NOTHING, unlike=NOTHING).outcome is Outcome.UNKNOWN
     found = source_answer(offer, source, allowed=NOTHING, unlike=gtids("3"))
     assert found.outcome is Outcome.DIVERGED
+
+
+def test_a_server_in_offline_mode_accepts_few_accounts() -> None:
+    settings = (("gtid_mode", "ON"), ("offline_mode", "ON"))
+    a = a_server("a", A, f"{A}:1-8", settings=settings)
+    read = read_twice(a_cluster("pair", a, a_server("b", B, "")))
+    source = AnsweringSource("a", read["a"].last, NOTHING, NOTHING, NOTHING)
+    offer = Offer("b", NOTHING, NOTHING, NOTHING, read["b"].last)
+    found = source_answer(offer, source, allowed=NOTHING, unlike=NOTHING)
+    assert found.outcome is Outcome.SERVED
+    [doubt] = found.doubts
+    assert "without CONNECTION_ADMIN (or SUPER) with error 3032" in doubt

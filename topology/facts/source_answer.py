@@ -301,6 +301,8 @@ def _refused_by_settings(
 
 def _doubts(offer: Offer, source: ReadServer, fetched: GtidSet) -> list[str]:
     doubts = list(log_doubts(source, fetched, replica=offer.name))
+    if (closed := offline_text(source)) is not None:
+        doubts.append(closed)
     received = source.gtid_retrieved - source.gtid_executed
     if received and "log_replica_updates" in notable_values(source.notable_settings):
         doubts.append(
@@ -322,6 +324,19 @@ def _doubts(offer: Offer, source: ReadServer, fetched: GtidSet) -> list[str]:
                 " its source's release series or the next one"
             )
     return doubts
+
+
+def offline_text(source: ServerSnapshot) -> str | None:
+    """Return that a server accepts few accounts (offline_mode), or None.
+
+    Accounts with CONNECTION_ADMIN, or SUPER, still connect. That of a channel seldom has it.
+    """
+    if "offline_mode" not in notable_values(source.notable_settings):
+        return None
+    return (
+        f"offline_mode is ON on {source.name}: it refuses accounts without CONNECTION_ADMIN (or"
+        " SUPER) with error 3032"
+    )
 
 
 def log_filters_of(server: ServerSnapshot) -> Iterator[tuple[str, str]]:

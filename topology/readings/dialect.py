@@ -274,6 +274,7 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "replica_exec_mode": ("replica_exec_mode", "slave_exec_mode"),
     "replica_type_conversions": ("replica_type_conversions", "slave_type_conversions"),
     "sql_replica_skip_counter": ("sql_replica_skip_counter", "sql_slave_skip_counter"),
+    "offline_mode": ("offline_mode",),
     "wsrep_on": ("wsrep_on",),  # Galera only
     "hostname": ("hostname",),
     "port": ("port",),
@@ -294,6 +295,7 @@ SETTINGS_OF_VERSIONS: dict[str, tuple[ServerVersion | None, ServerVersion | None
     "binlog_expire_logs_seconds": (ServerVersion(8, 0, 1), None),
     "binlog_row_value_options": (ServerVersion(8, 0, 3), None),
     "replica_preserve_commit_order": (_COMMIT_ORDER, None),
+    "offline_mode": (ServerVersion(5, 7, 5), None),
     "super_read_only": (ServerVersion(5, 7, 8), None),
     "expire_logs_days": (None, ServerVersion(8, 0, 0)),
     "relay_log_info_repository": (None, ServerVersion(8, 2, 0)),

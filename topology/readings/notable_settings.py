@@ -22,6 +22,7 @@ _HARMLESS: Final[Mapping[str, frozenset[str]]] = {
     "innodb_flush_log_at_trx_commit": frozenset({"1"}),
     "log_bin": frozenset({"ON", "1"}),
     "log_replica_updates": frozenset({"ON", "1"}),
+    "offline_mode": frozenset({"OFF", "0"}),
     "replica_exec_mode": frozenset({"STRICT"}),
     "replica_skip_errors": frozenset({"", "OFF"}),
     "replica_type_conversions": frozenset({"", "ALL_NON_LOSSY", "ALL_SIGNED", "ALL_UNSIGNED"}),

@@ -8,6 +8,7 @@
 
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.joining import Joining
+from topology.facts.source_answer import offline_text
 from topology.readings.snapshot import ServerSnapshot
 from topology.readings.version import follows, refuse_each_other
 from topology.rules.absent_causes import logs_nothing_received
@@ -22,6 +23,7 @@ def refusal_doubts(facts: ClusterFacts, joining: Joining) -> str:
     rows = (
         _identity(server, candidate),
         _settings(candidate),
+        _offline(candidate),
         _log(server, candidate),
         _mode(candidate),
         _versions(server, candidate),
@@ -52,6 +54,11 @@ def _settings(candidate: ServerSnapshot) -> str:
         f" gtid-audit did not read the settings of {candidate.name}: with no binary log, or with a"
         " gtid_mode other than ON, it would refuse the connection."
     )
+
+
+def _offline(candidate: ServerSnapshot) -> str:
+    closed = offline_text(candidate)
+    return "" if closed is None else f" {closed}."
 
 
 def _log(server: ServerSnapshot, candidate: ServerSnapshot) -> str:

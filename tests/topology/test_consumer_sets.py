@@ -6,6 +6,7 @@ The stories of scenarios.txt have the cases themselves.
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -158,6 +159,26 @@ def test_what_is_on_its_way_to_a_source_does_not_pass_a_receiver_that_failed(
     assert ("T2", "b") in {(each.code, each.replica) for each in audit.findings}
     found = ["P4" for each in audit.findings if each.code == "P4"]
     assert found == (["P4"] if receiver is ThreadState.STOPPED else [])
+
+
+@pytest.mark.parametrize(
+    ("applier", "is_open"), [(ThreadState.RUNNING, True), (ThreadState.STOPPED, False)]
+)
+def test_a_relay_log_of_a_replaced_source_may_deliver(
+    applier: ThreadState, *, is_open: bool
+) -> None:
+    """a has replaced a server with the UUID of C; b still has C:1 of that one, and feeds c."""
+    former = a_channel(
+        "a", C, gtid_retrieved=gtids("C:1"), receiver=ThreadState.CONNECTING, applier=applier
+    )
+    middle = replica("A:1-8", channels=(former,))
+    end = a_server("c", UUID(int=4), gtids("A:1-8"), channels=(a_channel("b", B),))
+    consumer = a_consumer("cdc", gtids("A:1-8,C:1"), is_fixed=True)
+    snapshot = cluster(source("A:1-8"), middle, end, consumers=(consumer,))
+    audit = audit_cluster(snapshot)
+    answers = answers_to_set(snapshot, audit, Policy(), gtids("A:1-8,C:1"))
+    found = {each.source: each.outcome for each in answers.answers}
+    assert (found["c"] is not Outcome.DIVERGED) is is_open
 
 
 @pytest.mark.parametrize("applier", [ThreadState.RUNNING, ThreadState.STOPPED])

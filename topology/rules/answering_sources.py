@@ -158,6 +158,19 @@ def _likely_on(facts: ClusterFacts, findings: Collection[Finding], name: str) ->
         | _new_above(facts, name)
         | _until_next_connection(facts, findings, name)
         | _perhaps_waiting(facts, findings, name)
+        | _of_former_sources(facts, name)
+    )
+
+
+def _of_former_sources(facts: ClusterFacts, name: str) -> GtidSet:
+    """Return what relay logs have of sources that were replaced: no channel compares it (J4)."""
+    connected = _connected(facts, name)
+    return GtidSet.union_of(
+        edge.channel.gtid_retrieved - (facts.last[edge.replica].gtid_executed or _NOTHING)
+        for edge in facts.graph.edges
+        if edge.is_moved
+        and edge.replica in connected
+        and edge.channel.applier is ThreadState.RUNNING
     )
 
 

@@ -263,6 +263,7 @@ TARGETS: Sequence[Target] = (
             ),
             *(
                 "topology/facts/unseen.py",
+                "topology/facts/below_external.py",
                 "topology/facts/joining.py",
                 "topology/readings/replication_filters.py",
             ),
@@ -342,6 +343,7 @@ TARGETS: Sequence[Target] = (
             *("tests/topology/test_log_places.py", "tests/topology/test_log_questions.py"),
             *("tests/topology/test_applier_facts.py", "tests/topology/test_missing_facts.py"),
             *("tests/topology/test_joining.py", "tests/topology/test_progress.py"),
+            "tests/topology/test_below_external.py",
             *("tests/topology/test_unseen.py", "tests/topology/test_content_words.py"),
             *("tests/topology/test_loss_moments.py", "tests/topology/test_changed_facts.py"),
             *("tests/topology/test_declared.py", "tests/topology/test_left_behind.py"),

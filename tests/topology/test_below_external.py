@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -9,14 +10,18 @@ from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity
+from topology.facts.below_external import missing_below_external
+from topology.facts.cluster_facts import gather_facts
 from topology.policy import Policy
+from topology.readings.read_once import as_last_reading
 from topology.readings.snapshot import ServerSnapshot, ThreadState
 
+D = UUID("dddddddd-0000-0000-0000-000000000000")
 DECLARED = Policy(external_sources=frozenset({"m.example:3306", "n.example:3306"}))
 
 
 def gtids(text: str) -> GtidSet:
-    for letter, uuid in (("A", A), ("B", B), ("C", C)):
+    for letter, uuid in (("A", A), ("B", B), ("C", C), ("D", D)):
         text = text.replace(f"{letter}:", f"{uuid}:")
     return GtidSet.parse(text)
 
@@ -56,6 +61,7 @@ SOURCE = a_server("a", A, gtids("A:1-9"), channels=())
         ({}, {"a": "A:1-6"}, ""),  # a committed the rest between the readings
         ({"gtid_retrieved": gtids("A:1-9")}, {}, ""),  # it waits for the applier of b
         ({"receiver": ThreadState.STOPPED}, {}, ""),  # A7 says so
+        ({"applier": ThreadState.STOPPED}, {}, ""),
         ({"external": "other"}, {}, ""),  # not declared: the verdict is UNKNOWN
     ],
 )
@@ -96,3 +102,43 @@ def test_what_a_follower_wrote_never_arrives_on_a_server_without_a_source() -> N
     fed = replace(SOURCE, channels=(a_channel("n", None),))
     assert apart(audited(fed, written)) == []
     assert apart(audited(replace(SOURCE, gtid_executed=gtids("C:1")), below("b", "B:1"))) == []
+
+
+def test_a_gap_that_no_other_server_fills_is_not_known_to_be_one() -> None:
+    gap = "A:1-3:5-9"
+    assert apart(audited(replace(SOURCE, gtid_executed=gtids(gap)), below("b", gap))) == []
+    [found] = apart(audited(SOURCE, below("b", gap)))
+    assert found.gtid_set == gtids("A:4")
+
+
+def test_what_several_servers_have_is_reported_once() -> None:
+    other = a_server("d", D, gtids("A:1-9,D:1"), channels=())
+    assert len(apart(audited(SOURCE, below("b", "A:1-6"), other))) == 1
+    assert len(apart(audited(SOURCE, below("b", "A:1-9,B:1,D:1"), other))) == 1
+
+
+def test_a_server_that_is_below_is_compared_by_its_channel() -> None:
+    """Also while that channel is stopped: what c has beyond b is errant there."""
+    for receiver in (ThreadState.RUNNING, ThreadState.STOPPED):
+        fed = a_server("c", C, gtids("A:1-9"), channels=(a_channel("b", B, receiver=receiver),))
+        assert apart(audited(below("b", "A:1-6"), fed)) == []
+
+
+def test_a_server_with_an_audited_source_is_compared_with_that() -> None:
+    both = below("b", "A:1-6")
+    of_two = replace(both, channels=(*(both.channels or ()), a_channel("a", A, name="a")))
+    assert apart(audited(SOURCE, of_two)) == []
+
+
+def test_what_a_server_lost_of_its_own_is_no_backlog() -> None:
+    """E3, E6 and H7 report that."""
+    holder = replace(SOURCE, gtid_executed=gtids("A:1-9,B:1-3:5"))
+    assert apart(audited(holder, below("b", "A:1-9,B:1-3"))) == []
+
+
+def test_one_reading_shows_no_progress() -> None:
+    snapshot = a_cluster("apart", SOURCE, below("b", "A:1-6"))
+    once = replace(snapshot, last=tuple(map(as_last_reading, snapshot.first)))
+    facts = gather_facts(once, DECLARED)
+    found = missing_below_external(facts.graph, DECLARED, facts.fully_read)
+    assert [each.sign for each in found] == []

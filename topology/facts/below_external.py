@@ -87,7 +87,7 @@ def _of_one(name: str, known: _Known) -> Iterator[BelowExternal]:
     gaps = _gaps(first.gtid_executed) & _gaps(last.gtid_executed)
     gaps -= last.gtid_retrieved | last.gtid_owned
     gaps = gaps.without_uuid(last.server_uuid)
-    others = sorted(fully_read.keys() - {name})
+    others = sorted(fully_read)
     passed = next(
         ((found, other) for other in others if (found := gaps & _at_first(other, fully_read))), None
     )

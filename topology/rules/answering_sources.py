@@ -163,15 +163,22 @@ def _likely_on(facts: ClusterFacts, findings: Collection[Finding], name: str) ->
 
 
 def _of_former_sources(facts: ClusterFacts, name: str) -> GtidSet:
-    """Return what relay logs have of sources that were replaced: no channel compares it (J4)."""
-    connected = _connected(facts, name)
-    return GtidSet.union_of(
-        edge.channel.gtid_retrieved - (facts.last[edge.replica].gtid_executed or _NOTHING)
-        for edge in facts.graph.edges
-        if edge.is_moved
-        and edge.replica in connected
-        and edge.channel.applier is ThreadState.RUNNING
-    )
+    """Return what relay logs have of sources that were replaced: no channel compares it (J4).
+
+    The server that replaced one of them may have its server_id, as a clone does: then it drops what
+    that one committed.
+    """
+    connected, found = _connected(facts, name), GtidSet()
+    for edge in facts.graph.edges:
+        runs = edge.channel.applier is ThreadState.RUNNING
+        if not edge.is_moved or not runs or edge.replica not in connected:
+            continue
+        waits = edge.channel.gtid_retrieved - (facts.last[edge.replica].gtid_executed or _NOTHING)
+        former = edge.channel.source_uuid
+        if edge.source == name and former is not None:
+            waits = waits.without_uuid(former)
+        found |= waits
+    return found
 
 
 def _perhaps_waiting(facts: ClusterFacts, findings: Collection[Finding], name: str) -> GtidSet:

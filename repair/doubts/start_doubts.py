@@ -132,10 +132,10 @@ def skips_beside(case: Case, replica: ModelServer, channel: ModelChannel) -> str
 def _skipped_beside(
     case: Case, replica: ModelServer, channel: ModelChannel, above: set[str]
 ) -> str | None:
-    """Return that a server above another channel may skip what it has not executed yet.
+    """Return that a server above another channel has passed what this one would deliver late.
 
-    Unless its gtid_mode is ON, sql_replica_skip_counter does that, or did, and the counter is used
-    up. A worker may as well be at it.
+    Or may pass it: unless its gtid_mode is ON, sql_replica_skip_counter may skip what it has not
+    executed yet, or did, and the counter is used up. A worker may as well be at it.
     """
     sent = case.snapshot_executed.get(channel.source or "", GtidSet())
     for name in sorted(above):

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from binlog.errors import TruncatedBinlog
 from binlog.locating.cover import ArchivedLog, cover_of
 from binlog.locating.histories import LogOrigin
+from compose.faults import commit
+from compose.faults_content import restart_with
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
@@ -243,3 +245,36 @@ def test_damage_inside_a_transaction_is_found(
         assert json.loads(capsys.readouterr().out)["unchecked"] == names[2:3]
         assert run(["binlog", "cover", "--from", "", str(tmp_path)]) == 0
         assert "1 file without checksums" in capsys.readouterr().out
+
+
+@pytest.mark.mysql
+def test_what_was_executed_without_a_binary_log_is_not_covered(
+    pair97: shapes.Pair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The benign twin, numbers that no transaction has, looks the same: the answer names both."""
+    a, b = pair97.a, pair97.b
+    commit(a, "CREATE DATABASE cover", "CREATE TABLE cover.t (id INT PRIMARY KEY)")
+    pair97.settle()
+    kept = b.settings
+    restart_with(b, "--skip-log-bin")
+    unlogged = commit(a, "INSERT INTO cover.t VALUES (1)", "INSERT INTO cover.t VALUES (2)")
+    pair97.settle()
+    b.settings = kept
+    b.restart()
+    commit(a, "INSERT INTO cover.t VALUES (3)")
+    pair97.settle()
+    archived(b, tmp_path)
+    assert run(["binlog", "cover", "--from", "", str(tmp_path), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["between"], found["hole"]) == (unlogged, "")
+    # A session jumps a number: no transaction has the one below.
+    tsid, _, last = str(a.value("@@GLOBAL.gtid_executed")).rpartition("-")
+    uuid = tsid.rpartition(":")[0]
+    jumped = f"{uuid}:{int(last) + 2}"
+    a.execute(f"SET SESSION gtid_next = '{jumped}'", "INSERT INTO cover.t VALUES (4)")
+    other = tmp_path / "a"
+    other.mkdir()
+    archived(a, other)
+    assert run(["binlog", "cover", "--from", "", str(other), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["between"] == f"{uuid}:{int(last) + 1}"

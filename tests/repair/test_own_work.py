@@ -12,7 +12,9 @@ from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
 from repair.content.content_questions import arrivals
 from repair.content.transaction_content import NetRow, RowsOn, RowState, TransactionContent
 from repair.model.own_work import disturbed
+from repair.model.replication_model import Model
 from tests.repair.build import channel, gtids, model, server, snapshot_of
+from topology.readings.snapshot import ClusterSnapshot
 from topology.readings.transaction_class import ContentClass
 
 COLUMN = RowColumn(LONG, 0, name="id", is_unsigned=False, is_generated=False)
@@ -102,6 +104,16 @@ def test_what_a_former_source_sent_is_later_work_of_the_receiver() -> None:
     assert dict(question.own) == {"b": gtids("a:1-3")}
 
 
+def with_settings(servers: Model, name: str, notable: str | None) -> ClusterSnapshot:
+    """Read servers, one of them with settings that may change conclusions; None: not read."""
+    snapshot = snapshot_of(servers)
+    last = tuple(
+        replace(each, settings=None, notable_settings=notable) if each.name == name else each
+        for each in snapshot.last
+    )
+    return replace(snapshot, last=last)
+
+
 @pytest.mark.parametrize(
     ("settings", "own"),
     [
@@ -120,12 +132,7 @@ def test_behind_a_source_that_may_ignore_errors_its_log_is_no_order(
         server("a", "a:1-2 b:1-3", channel("b")),
         server("b", "b:1-3", channel("a", runs=False)),
     )
-    snapshot = snapshot_of(both)
-    last = tuple(
-        replace(each, settings=None, notable_settings=settings) if each.name == "a" else each
-        for each in snapshot.last
-    )
-    question = arrivals(replace(snapshot, last=last))["b", ""]
+    question = arrivals(with_settings(both, "a", settings))["b", ""]
     assert question.wanted == gtids("a:1-2")
     assert question.own == ((("b", gtids(own)),) if own else ())
 
@@ -141,11 +148,6 @@ def test_behind_such_a_source_what_came_over_another_channel_may_be_later(
         server("c", "a:3-4", channel("a")),
         server("d", "a:3-4", channel("b", name="x", runs=False), channel("c", name="y")),
     )
-    snapshot = snapshot_of(diamond)
-    last = tuple(
-        replace(each, settings=None, notable_settings=settings) if each.name == "b" else each
-        for each in snapshot.last
-    )
-    question = arrivals(replace(snapshot, last=last))["d", "x"]
+    question = arrivals(with_settings(diamond, "b", settings))["d", "x"]
     assert question.wanted == gtids("a:1-2")
     assert question.own == ((("d", gtids(own)),) if own else ())

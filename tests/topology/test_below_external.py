@@ -97,6 +97,10 @@ def test_what_a_follower_wrote_never_arrives_on_a_server_without_a_source() -> N
     [found] = apart(audited(SOURCE, written))
     assert (found.replica, found.gtid_set) == ("b", gtids("B:1-2"))
     assert "a, whose transactions it has, receives from no server" in found.explanation
+    # a received from b once: it was detached, and J1 says so.
+    detached = replace(SOURCE, gtid_executed=gtids("A:1-9,B:1"))
+    assert apart(audited(detached, written)) == []
+    assert "J1" in {each.code for each in audited(detached, written).findings}
     allowed = replace(DECLARED, allowed_uuids=frozenset({B}))
     assert apart(audited(SOURCE, written, policy=allowed)) == []
     fed = replace(SOURCE, channels=(a_channel("n", None),))

@@ -47,4 +47,4 @@ def test_what_an_external_source_does_not_pass_on_is_a_warning(
     written = commit(last, "CREATE DATABASE written_below")
     audit = audited(chain97)
     assert warned(audit) == [("J4", "last", written)]
-    assert "receives from no server, so these never arrive there" in audit.findings[0].explanation
+    assert "receives from no server and has none of these" in audit.findings[0].explanation

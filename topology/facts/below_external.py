@@ -14,8 +14,9 @@ no client writes below it:
    have what another server had at first. The external source may apply late (SOURCE_DELAY), or not
    at all. Of a server that is below the same source, its own transactions count although b has none
    of them: the external source may not have them either.
-3. **own**: b committed it, and a does not have it. a has committed what b has, so b follows it, and
-   a has no source: nothing delivers that to a.
+3. **own**: b committed it, and a does not have it. b has what a committed, so it follows a, which
+   has no source and nothing of b: nothing delivers that to a. If a has some of b's, it received
+   that once: it was detached (joining.py).
 
 A stopped thread of b has a finding of its own. All of it is `likely`, and a warning.
 """
@@ -114,9 +115,9 @@ def _of_one(name: str, known: _Known) -> Iterator[BelowExternal]:
     for other in others:
         there = fully_read[other].last
         follows = bool(last.gtid_executed.from_uuid(there.server_uuid))
-        missing = own - there.gtid_executed - there.gtid_owned
-        if missing and follows and not there.channels:
-            yield BelowExternal(name, channel, missing, other, Sign.OWN)
+        fed = bool((there.gtid_executed | there.gtid_owned).from_uuid(last.server_uuid))
+        if own and follows and not fed and not there.channels:
+            yield BelowExternal(name, channel, own, other, Sign.OWN)
             break
 
 

@@ -56,7 +56,6 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.last_result import keep_last_result
-from topology.facts.memberships import group_uuids
 from topology.facts.unseen import address_of, is_aurora_reader, outside_channels
 from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ReadServer
@@ -222,7 +221,7 @@ def _joining(facts: ClusterFacts, server: str, candidate: str, main: tuple[str, 
     for allowed in facts.policy.allowed_uuids:
         has = has.without_uuid(allowed)
     beyond = has - _executed(facts, main)
-    groups = group_uuids(facts.last.values())  # what members committed under one is of no server
+    groups = facts.graph.group_uuids  # what members committed under one is of no server
     losing = {_uuid(facts, name) for name in main} - groups
     lost = GtidSet.union_of(beyond.from_uuid(uuid) for uuid in sorted(losing))
     # A replica of the candidate may have followed another cluster for a while.

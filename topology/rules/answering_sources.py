@@ -14,8 +14,9 @@ from topology.catalogue.findings import Finding, Grade
 from topology.facts.applier_facts import may_hide_received
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.cluster_readings import read_twice
+from topology.facts.graph import Graph
 from topology.facts.group_facts import is_read_in_part
-from topology.facts.memberships import group_uuids
+from topology.facts.last_result import keep_last_result
 from topology.facts.source_answer import (
     AnsweringSource,
     Offer,
@@ -229,7 +230,7 @@ def _arriving_on(
     drops it. What a session gave its UUID elsewhere does (H7).
     """
     upstream = _connected(facts, name)
-    own, groups = facts.last[name].server_uuid, group_uuids(facts.last.values())
+    own, groups = facts.last[name].server_uuid, facts.graph.group_uuids
     return GtidSet.union_of(
         finding.gtid_set
         if own is None or own in groups or finding.replica == name
@@ -271,13 +272,17 @@ def _connected(facts: ClusterFacts, name: str) -> frozenset[str]:
 
     What is on its way to a server above a thread that failed does not arrive by itself.
     """
-    open_edges = (
+    return _running(facts).upstream_of(name) | {name}
+
+
+@keep_last_result
+def _running(facts: ClusterFacts) -> Graph:
+    edges = (
         edge
         for edge in facts.graph.edges
         if ThreadState.STOPPED not in (edge.channel.receiver, edge.channel.applier)
     )
-    graph = replace(facts.graph, edges=tuple(open_edges))
-    return graph.upstream_of(name) | {name}
+    return replace(facts.graph, edges=tuple(edges))
 
 
 def _new_above(facts: ClusterFacts, name: str) -> GtidSet:

@@ -247,7 +247,8 @@ def _below_external(facts: ClusterFacts, found: BelowExternal) -> Finding:
             f" arrived between the readings. {address} may apply late (SOURCE_DELAY, a backlog),"
             f" may have stopped, or may never receive what was committed on {holder}.",
             Sign.OWN: f" has committed {what} itself. {holder}, whose transactions it has, receives"
-            " from no server, so these never arrive there: they are errant.",
+            f" from no server and has none of these: they are errant, unless {holder} was detached"
+            " after a failover.",
         }[found.sign]
     )
     has = found.server if found.sign is Sign.OWN else holder

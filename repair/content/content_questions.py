@@ -6,6 +6,7 @@ A plan depends on two kinds of content:
 
 1. Of a finding: the transactions that are extra on a server, or missing on it. They are read from
    servers that still have them. Their rows are compared on the servers that the finding concerns.
+   So is what a server has that the other side has yet to get (`own`): later changes of these rows.
 2. Of a stopped channel (`arrivals`): what a start delivers to its server, and from there to every
    server that receives from it. There, rows of several writers may conflict, and so may rows whose
    GTIDs a RESET BINARY LOGS AND GTIDS removed. In the order of one source's log nothing conflicts.
@@ -57,8 +58,8 @@ class ContentQuestion:
     source: str = ""  # of the channel
     # What receiving servers committed, and the source still has in its log.
     beside: GtidSet = GtidSet()  # noqa: RUF009 - immutable
-    # What receiving servers have and the source's side does not: it may have changed the same rows.
-    # If the source's side may ignore errors, also what they committed and it has in its log.
+    # By server, what it has and the other side has not executed: it may have changed the same rows
+    # later. If the source's side may ignore errors, also what the server had from elsewhere.
     own: tuple[tuple[str, GtidSet], ...] = ()
 
     def arrives_in_order(self, logged_before: GtidSet) -> bool:

@@ -78,10 +78,26 @@ def on_its_way_from(
 
 def servers_above(pair: ComparedPair, servers: Sequence[DefinitionServer]) -> OtherServers:
     """Return the servers above a pair, without the pair itself."""
+    return _above((pair.source, pair.replica), servers, passed=frozenset())
+
+
+def executed_above(pair: ComparedPair, servers: Sequence[DefinitionServer]) -> GtidSet:
+    """Return what the servers above the source of a pair have executed, without the replica.
+
+    The replica may have had another source before: its own transactions then come back over these.
+    """
+    above = _above((pair.source,), servers, passed=frozenset({pair.replica}))
+    return GtidSet.union_of(_executed(each) for each in above.read)
+
+
+def _above(
+    names: Sequence[str], servers: Sequence[DefinitionServer], *, passed: frozenset[str]
+) -> OtherServers:
+    """Return the servers above the named ones, over any hops but those `passed`."""
     complete = [each for each in servers if each.state is not None and each.objects is not None]
     by_name = {each.name: each for each in complete}
-    found, unread = {pair.source, pair.replica}, set[str]()
-    left = [by_name[name] for name in (pair.source, pair.replica)]
+    found, unread = {*names, *passed}, set[str]()
+    left = [by_name[name] for name in names]
     while left:
         state = left.pop().state
         assert state is not None
@@ -89,8 +105,8 @@ def servers_above(pair: ComparedPair, servers: Sequence[DefinitionServer]) -> Ot
         unread |= not_read
         left += [each for each in above if each.name not in found]
         found |= {each.name for each in above}
-    names = found - {pair.source, pair.replica}
-    return OtherServers(tuple(by_name[name] for name in sorted(names)), tuple(sorted(unread)))
+    found -= {*names, *passed}
+    return OtherServers(tuple(by_name[name] for name in sorted(found)), tuple(sorted(unread)))
 
 
 def on_the_way_from(

@@ -17,6 +17,7 @@ from gtid import GtidSet
 from gtid_audit.operands.cluster_to_read import ClusterToRead
 from gtid_audit.tasks.ddl_of_others import (
     OtherServers,
+    executed_above,
     on_the_way_from,
     search_ddl,
     servers_above,
@@ -93,9 +94,14 @@ def compare_pair(
     """Compare one pair of servers whose objects were read."""
     by_name = {each.name: each for each in servers}
     others = servers_above(pair, servers)
-    return _Comparing(pair, by_name[pair.source], by_name[pair.replica], others, limits).result(
-        readings_max
-    )
+    return _Comparing(
+        pair,
+        by_name[pair.source],
+        by_name[pair.replica],
+        others,
+        executed_above(pair, servers),
+        limits,
+    ).result(readings_max)
 
 
 @dataclass(slots=True)
@@ -106,6 +112,7 @@ class _Comparing:
     source: DefinitionServer
     replica: DefinitionServer
     others: OtherServers
+    executed_above: GtidSet  # by servers that deliver to the source, but not over the replica
     limits: DdlSearchLimits
 
     def result(self, readings_max: int) -> PairDrift:
@@ -207,7 +214,8 @@ class _Comparing:
         if self.pair.may_return or self.source.state.group is not None:
             return extra
         if self.pair.source_receives:
-            return extra.without_uuid(self.replica.state.server_uuid)
+            own = extra & self.executed_above  # came there while the replica had another source
+            return extra.without_uuid(self.replica.state.server_uuid) | own
         return GtidSet()
 
     def _received(self) -> GtidSet:

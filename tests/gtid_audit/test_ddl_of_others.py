@@ -7,7 +7,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from gtid import GtidSet
-from gtid_audit.tasks.ddl_of_others import on_the_way_from, servers_above
+from gtid_audit.tasks.ddl_of_others import executed_above, on_the_way_from, servers_above
 from gtid_audit.tasks.definition_servers import DefinitionServer
 from tests.definitions import a_ddl
 from tests.snapshots import A, B, C, a_channel, read_server
@@ -46,6 +46,18 @@ def test_servers_above_are_found_over_any_hops() -> None:
     assert above(unread, b, c, d) == (["d"], ("a.example:3306",))
     hidden = server("c", C, channels=None)
     assert above(b, hidden) == ([], ("a server whose channels were not read", "a.example:3306"))
+
+
+def test_what_servers_above_a_source_have_executed_may_come_to_it() -> None:
+    """Not what only its replica has, or only a server above the replica."""
+    pair = ComparedPair("b", "c")
+    a, d = server("a", A, f"{A}:1,{C}:1"), server("d", D, f"{D}:1")
+    b = server("b", B, f"{B}:1", channels=(a_channel("a", A),))
+    c = server("c", C, f"{C}:1-2", channels=(a_channel("b", B), a_channel("d", D, name="two")))
+    assert str(executed_above(pair, (a, b, c, d))) == f"{A}:1,{C}:1"
+    ring = server("a", A, f"{A}:1,{C}:1", channels=(a_channel("c", C),))
+    assert str(executed_above(pair, (ring, b, c, d))) == f"{A}:1,{C}:1"
+    assert not executed_above(pair, (server("b", B), c, d))
 
 
 def test_members_of_a_group_deliver_to_each_other() -> None:

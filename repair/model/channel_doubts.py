@@ -89,10 +89,12 @@ def _of_a_diverged_member(
 
 def _passes_declared(edge: Edge | None, audit: ClusterAudit) -> str:
     """Return that an applier would pass what waits, because gtid_purged has it (E4)."""
-    for finding in audit.findings if edge is not None else ():
-        place = (finding.replica, finding.channel)
-        is_waiting = any(each.fact == WAITS_DECLARED for each in finding.evidence)
-        if edge is not None and is_waiting and place == (edge.replica, edge.channel.name):
+    if edge is None:
+        return ""
+    for finding in audit.findings:
+        if (finding.replica, finding.channel) != (edge.replica, edge.channel.name):
+            continue
+        if any(each.fact == WAITS_DECLARED for each in finding.evidence):
             return (
                 f"{finding.gtid_set.shortened()} wait in the relay log of {edge.replica}, and its"
                 " gtid_purged has them (E4): the applier would pass them and apply none, and no"

@@ -64,9 +64,9 @@ from repair.model.semi_sync import until_committed
 Invariant: TypeAlias = Callable[[Model, Model, Action], Iterator[str]]
 
 
-def purged_is_executed(_before: Model, after: Model, _action: Action) -> Iterator[str]:
-    """Require gtid_purged <= gtid_executed."""
-    for server in after.servers.values():
+def purged_is_executed(before: Model, after: Model, _action: Action) -> Iterator[str]:
+    """Require gtid_purged <= gtid_executed of each server that changes."""
+    for server in map(after.__getitem__, after.changed_since(before)):
         if server.purged and not server.purged <= server.executed:
             yield f"{server.name} would have purged what it has not executed"
 

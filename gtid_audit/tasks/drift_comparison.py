@@ -39,9 +39,15 @@ from topology.definitions.object_drift import (
 from topology.definitions.pair_drift import differing, drift_between
 from topology.definitions.schema_objects import ObjectKey, ObjectKind, SetsAround
 from topology.readings.replication_filters import ServerFilters
+from topology.readings.snapshot import ChannelSnapshot
 
 READINGS_MAX: Final = 4
 PAUSE_SECONDS: Final = 1.0
+# Errors of a receiver whose source does not have what it received: 1236, since 8.0 13114.
+_REFUSED: Final = (1236, 13114)
+_OTHER_VERSION: Final = (
+    "the relay log of the replica may have other transactions than its source under the same GTIDs"
+)
 _WITH_TABLES: Final = (ObjectKind.TABLE, ObjectKind.VIEW)
 
 
@@ -166,9 +172,13 @@ class _Comparing:
         filters: ServerFilters | None,
     ) -> PairFacts:
         """Search what only one of the two had executed, and read what else may explain it."""
-        # What waits in the relay log is applied, also if the source lost it since, by a RESET.
-        behind = (ours.sets.after | self._received()) - theirs.sets.before
-        extra = theirs.sets.after - ours.sets.before
+        # What waits in a relay log is applied, also if the other server lost it since, by a RESET.
+        received = _received(self.replica, self.source) - theirs.sets.before
+        returned = _received(self.source, self.replica) - ours.sets.before
+        behind = received | (ours.sets.after - theirs.sets.before)
+        extra = returned | (theirs.sets.after - ours.sets.before)
+        doubtful = _doubtful(self.replica, self.source, received - ours.sets.before, received)
+        doubtful |= _doubtful(self.source, self.replica, returned - theirs.sets.before, returned)
         tables = frozenset(
             (key.schema, key.name)
             for each, read in ((each, read) for each in objects for read in (ours, theirs))
@@ -176,9 +186,11 @@ class _Comparing:
             if key.kind is ObjectKind.TABLE and read.definitions.get(key, ...) is None
         )
         searches = [
-            self._search(self.source, behind, ours.sets, tables),
-            self._search(self.replica, extra, theirs.sets, tables),
+            self._search(self.source, behind - doubtful, ours.sets, tables),
+            self._search(self.replica, extra - doubtful, theirs.sets, tables),
         ]
+        if doubtful:
+            searches.insert(0, DdlSearch(self.source.name, GtidSet(), why_unread=_OTHER_VERSION))
         assert self.source.state is not None
         assert self.replica.state is not None
         wanted = behind | self._returning(extra)
@@ -197,7 +209,7 @@ class _Comparing:
                 lambda server, left: search_ddl(server, left, held=server.held, limits=self.limits),
             ),
             unread_above=self.others.unread,
-            of_replica=searches[1].within(extra),
+            of_replica=searches[-1].within(extra),
             filtered=self._filtered(objects, filters),
             other_sources=others if self.pair.has_channel else (),
             has_channel=self.pair.has_channel,
@@ -217,16 +229,6 @@ class _Comparing:
             own = extra & self.executed_above  # came there while the replica had another source
             return extra.without_uuid(self.replica.state.server_uuid) | own
         return GtidSet()
-
-    def _received(self) -> GtidSet:
-        """Return what the replica had received from its source when the audit read it."""
-        assert self.source.state is not None
-        assert self.replica.state is not None
-        uuid = self.source.state.server_uuid
-        channels = self.replica.state.channels or ()
-        return GtidSet.union_of(
-            each.gtid_retrieved for each in channels if each.source_uuid == uuid
-        )
 
     def _search(
         self,
@@ -260,3 +262,28 @@ class _Comparing:
             for key in keys
             if filters.explain([(key.schema, key.name if key.kind in _WITH_TABLES else "")], uuid)
         )
+
+
+def _received(server: DefinitionServer, source: DefinitionServer) -> GtidSet:
+    """Return what a server had received from a source when the audit read it."""
+    return GtidSet.union_of(each.gtid_retrieved for each in _channels(server, source))
+
+
+def _doubtful(
+    server: DefinitionServer, source: DefinitionServer, early: GtidSet, received: GtidSet
+) -> GtidSet:
+    """Return what of a relay log may be another transaction than its source has now.
+
+    That is what the source had not executed (`early`). If it refused the server's set, it may have
+    another history: then it is all of `received`.
+    """
+    is_refused = any(each.receiver_errno in _REFUSED for each in _channels(server, source))
+    return received if is_refused else early
+
+
+def _channels(server: DefinitionServer, source: DefinitionServer) -> Iterator[ChannelSnapshot]:
+    assert server.state is not None
+    assert source.state is not None
+    for channel in server.state.channels or ():
+        if channel.source_uuid == source.state.server_uuid:
+            yield channel

@@ -26,7 +26,7 @@ from repair.model.actions import AutoPositionOn, StartChannel, simulate
 from repair.model.hidden_evidence import hidden_by_steps
 from repair.model.holes import passed_by
 from repair.model.offered_strategies import offered
-from repair.model.replication_model import Model, below, upstream
+from repair.model.replication_model import Model, ModelServer, below, upstream
 from repair.model.strategy_case import Case
 from topology.readings.transaction_class import ContentClass
 
@@ -51,6 +51,7 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
             " differ. Audit again when it can be read"
         )
     receiving = {action.server, *below(after, action.server, running=True)}
+    started = case.model[action.server]
     unseen = _unseen_above(case.model, source)
     for name in sorted({*receiving, *after.changed_since(case.model)}):
         server = case.model[name]
@@ -69,7 +70,8 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
                 " H1 and H8 first, then audit and plan again"
             )
         unapplied = _received_above(after, source) - server.executed - there
-        own |= _under_way(case, after, name) if coming else GtidSet()
+        beside = unapplied - _received(server) - server.committing - started.committing
+        own |= _under_way(case, after, name) if coming or beside else GtidSet()
         coming |= unapplied if own and name in receiving else GtidSet()
         if coming and own:
             return (
@@ -130,8 +132,11 @@ def _received_above(model: Model, source: str) -> GtidSet:
     if source not in model.servers:
         return GtidSet()
     above = [model[name] for name in sorted({source, *upstream(model, source)})]
-    received = (channel.retrieved for server in above for channel in server.channels)
-    return GtidSet.union_of((*received, *(server.committing for server in above)))
+    return GtidSet.union_of((*map(_received, above), *(server.committing for server in above)))
+
+
+def _received(server: ModelServer) -> GtidSet:
+    return GtidSet.union_of(channel.retrieved for channel in server.channels)
 
 
 def _passed_above(after: Model, name: str) -> GtidSet:

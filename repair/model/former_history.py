@@ -166,14 +166,14 @@ def _hides_what_waits(replica: ReadServer, channel: ChannelSnapshot) -> bool:
 
 
 def _lost_place(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ReadServer]) -> str:
-    """Return why a source does not have a stopped receiver's next position; "" if it has.
+    """Return why a source does not have the position that a receiver asks for next; "" if it has.
 
     sql/rpl_binlog_sender.cc, check_start_file: error 13114 (1236 before 8.0). The position is from
     the first reading. The source's log lengths were read later, and logs only grow.
     """
     source, channel = known.get(edge.source), edge.channel
     place, logs = channel.received_to, (source.binary_logs if source is not None else None) or ()
-    is_asked = channel.receiver is ThreadState.STOPPED and not channel.auto_position
+    is_asked = channel.receiver is not ThreadState.RUNNING and not channel.auto_position
     earlier = [
         other.received_to
         for server in snapshot.first

@@ -364,8 +364,9 @@ def delivery(model: Model, server: ModelServer, channel: ModelChannel) -> GtidSe
         not can_connect(source, server, channel) or refused(source, server, channel)
     ):
         return GtidSet()
-    in_relay_log = channel.retrieved & source.executed  # the source may have purged it since
-    coming = source.available | in_relay_log
+    coming = channel.retrieved & source.executed  # the source may have purged it since
+    if not channel.lost_place or channel.is_connected or channel.auto_position:
+        coming |= source.available
     coming -= server.executed | channel.passed | channel.dropped
     coming -= channel.passed_beside & channel.retrieved
     for uuid in _dropped_by(model, server):

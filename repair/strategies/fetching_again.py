@@ -94,9 +94,14 @@ def _if_rows_fit(fetch: Fetch) -> Outcome:
 
 
 def _if_waiting_fits(fetch: Fetch) -> Outcome:
-    """Plan the switch if nothing of the finding is fetched; it may start a stopped channel."""
-    case = fetch.case
-    if fetch.channel.running or (why := misfit_of_waiting(case, fetch.switch)) is None:
+    """Plan the switch if nothing of the finding is fetched; it may start a stopped channel.
+
+    A receiver that runs and is not connected may have nothing to return to: then the switch starts
+    it as well.
+    """
+    case, channel = fetch.case, fetch.channel
+    delivers = channel.running and channel.is_connected
+    if delivers or (why := misfit_of_waiting(case, fetch.switch)) is None:
         return Proposal((fetch.switch,))
     if not case.is_chosen:
         return _refusal_until_compared(case, why)

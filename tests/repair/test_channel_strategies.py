@@ -594,7 +594,7 @@ def test_a_switch_that_brings_nothing_of_its_finding_starts_what_waits_only_when
     assert [type(each) for each in chosen.actions] == [AutoPositionOn]
     [warning] = chosen.warnings
     assert warning.startswith(f"{MAY_DIFFER}it may stop the applier or overwrite rows: ")
-    running = servers.replace(servers["b"].with_channel("", running=True))
+    running = servers.replace(servers["b"].with_channel("", running=True, is_connected=True))
     assert proposed(refetch(replace(case, model=running))).warnings == (), "it is applied anyway"
 
 

@@ -6,6 +6,7 @@ itself. DDL that is on its way has arrived then.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding, Severity, Verdict
 
 ORACLE = "definitions"
+_NOT_SEARCHED = re.compile(r"on their way from (?!relay logs)\S+ were not all searched")
 _ON_ITS_WAY = "It is on its way ("
 
 
@@ -62,7 +64,8 @@ def _differs(truth: Truth, one: Finding) -> Iterator[Violation]:
     alike, and one whose DDL stops the applier: the difference is the sign of what was done by hand.
     Exempt as well is one for which both have executed the same GTIDs of DDL: they differ now, and
     DDL that neither of them has executed makes them alike. And one that DDL makes alike under a GTID
-    that the source has executed with other content: a group was bootstrapped without it (E4).
+    that the source has executed with other content: a group was bootstrapped without it (E4). And
+    one that DDL of a third server makes alike whose logs could not be searched, as the text says.
     """
     assert one.source is not None, "S2 is about two servers"
     assert one.replica is not None, "S2 is about two servers"
@@ -75,7 +78,8 @@ def _differs(truth: Truth, one: Finding) -> Iterator[Violation]:
             if truth.fails_later(one.replica) or _has_it_as_another(truth, row, one):
                 continue
             if is_likely and (
-                _comes_from_elsewhere(truth, row, one)
+                _NOT_SEARCHED.search(one.explanation)
+                or _comes_from_elsewhere(truth, row, one)
                 or _have_the_same_ddl(truth, row, one.source, one.replica)
             ):
                 continue

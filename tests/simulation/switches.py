@@ -167,9 +167,9 @@ SWITCHES: dict[str, Switch] = {
         schema_differences.is_drift, "return each.is_searched and not each.pending", "return True"
     ),
     "a-relay-log-explains-a-difference": Switch(
-        drift_comparison._Comparing._facts,
-        "(ours.sets.after | self._received())",
-        "ours.sets.after",
+        drift_comparison._received,
+        "each.gtid_retrieved for each in _channels(server, source)",
+        "GtidSet() for _ in ()",
     ),
     "ddl-of-another-source-is-on-its-way": Switch(
         ddl_of_others.on_its_way_from,

@@ -211,6 +211,14 @@ def test_the_text_says_what_each_cause_means_for_the_rows() -> None:
     )
 
 
+def test_what_no_cause_explains_was_there_before_the_receiver_connected() -> None:
+    """A source does not send what a session of its replica has executed."""
+    assert causes_text(absence(Case(channel=(BY_SET,)))).startswith(
+        " Possible causes: RESET BINARY LOGS AND GTIDS on b after them (the rows are there), if"
+        " they were executed there before they were sent (gtid_next). Compare the rows"
+    )
+
+
 @pytest.mark.parametrize(
     ("channel", "is_named"),
     [

@@ -13,12 +13,13 @@ import pytest
 
 from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, an_unread
-from tests.topology.test_purged_logs import FIFTH, logs
+from tests.topology.test_purged_logs import FIFTH, FOURTH, logs
 from topology.catalogue.findings import Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.edge_facts import EdgeFacts
 from topology.policy import Policy
-from topology.readings.snapshot import BinaryLog, ServerSnapshot, ThreadState
+from topology.readings.snapshot import BinaryLog, LogPosition, ServerSnapshot, ThreadState
+from topology.readings.version import ServerVersion
 from topology.rules.purged import coming_elsewhere, latent_1236, purged_on_source
 
 UUID_D = UUID("dddddddd-0000-0000-0000-000000000000")
@@ -222,6 +223,26 @@ def test_p1_that_no_server_can_send() -> None:
     assert (names(p1), p1.grade) == (["reclone"], Grade.PROVED)
     assert ("receiver error", "purged", "b") in values(p1)
     assert p1.explanation.endswith("refused with error 1236.")
+
+
+@pytest.mark.parametrize(
+    ("version", "applied_to", "purged", "grade"),
+    [
+        ((5, 6, 24), FOURTH, "3", Grade.LIKELY),
+        ((5, 6, 24), FIFTH, "3", Grade.PROVED),  # the applier has nothing left to do
+        ((5, 6, 24), FOURTH, "3-4", Grade.PROVED),  # one of them at least is refused
+        ((5, 7, 24), FOURTH, "3", Grade.PROVED),
+    ],
+)
+def test_before_5_7_the_last_transaction_of_a_relay_log_may_not_be_counted(
+    version: tuple[int, int, int], applied_to: LogPosition, purged: str, grade: Grade
+) -> None:
+    channel = a_channel("a", A, receiver=STOPPED, applied_to=applied_to, received_to=FIFTH)
+    b = a_server("b", B, own("1-2"), channels=(channel,), version=ServerVersion(*version))
+    a = a_server("a", A, own("1-9"), gtid_purged=own(f"1-2:{purged}"))
+    [p1] = purged_on_source(gather_facts(a_cluster("pair", a, b), Policy()))
+    assert (p1.code, p1.gtid_set, p1.grade) == ("P1", own(purged), grade)
+    assert ("Audit again when its applier" in p1.explanation) is (grade is Grade.LIKELY)
 
 
 def test_a_source_that_logs_nothing_it_receives_is_to_be_configured_first() -> None:

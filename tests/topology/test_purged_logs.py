@@ -18,6 +18,7 @@ from topology.rules.threads import replication_not_running
 
 STOPPED = ThreadState.STOPPED
 EARLIER = LogPosition.of(file="binlog.000001", position=4)
+FOURTH = LogPosition.of(file="binlog.000004", position=4)
 FIFTH = LogPosition.of(file="binlog.000005", position=4)
 
 

@@ -116,11 +116,14 @@ def causes_left(absence: PassedBy) -> tuple[str, ...]:
 
 
 def causes_text(absence: PassedBy) -> str:
-    """Return the causes that no evidence excludes, and what each means for the rows."""
-    left = "; ".join(row.words(absence) for row in _ROWS if row.is_left(absence))
+    """Return the causes that no evidence excludes; a log's order excludes none out of order."""
+    left = [row.words(absence) for row in _ROWS if row.is_left(absence)]
+    by_hand = (
+        f"{_reset_words(absence)}, if they were executed there before they were sent (gtid_next)"
+    )
     return (
-        f" Possible causes: {left}. Compare the rows before any repair: if the rows are there, a"
-        " second execution fails or doubles data."
+        f" Possible causes: {'; '.join(left or [by_hand])}. Compare the rows before any repair: if"
+        " the rows are there, a second execution fails or doubles data."
     )
 
 

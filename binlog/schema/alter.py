@@ -1,7 +1,8 @@
 """Reads the actions of ALTER TABLE (alter_list, sql/sql_yacc.yy).
 
 An action that is not in the table at the end raises CannotFollow, and so does an unknown option.
-Partition clauses are skipped as a whole, because no column depends on them.
+Partition clauses are skipped as a whole, because no column depends on them. EXCHANGE PARTITION is
+read, because the rows are then those of another table.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,6 +24,7 @@ from binlog.schema.changes import (
     RenameColumn,
     RenameKey,
     RenameTo,
+    ReplaceRows,
     SetCharset,
     SetVisibility,
 )
@@ -44,6 +46,7 @@ def read_actions(clauses: Clauses) -> tuple[Action, ...]:
     found: list[Action] = []
     while not reader.is_at_end:
         if _is_partition_command(clauses):
+            found += _other_rows(clauses)
             reader.skip_to()
             break
         found += _action(clauses)
@@ -58,6 +61,18 @@ def _is_partition_command(clauses: Clauses) -> bool:
     return any(
         clauses.reader.comes(word, "partition") for word in _PARTITION_COMMANDS
     ) or clauses.reader.comes("upgrade", "partitioning")
+
+
+def _other_rows(clauses: Clauses) -> tuple[Action, ...]:
+    """Read a partition command after which a table has other rows; () if it is another one."""
+    reader = clauses.reader
+    if reader.accept_any("discard", "import"):
+        return (ReplaceRows(None),)
+    if not reader.accept("exchange", "partition"):
+        return ()
+    reader.name()
+    reader.expect("with", "table")
+    return (ReplaceRows(reader.table_name()),)
 
 
 def _action(clauses: Clauses) -> tuple[Action, ...]:
@@ -205,6 +220,11 @@ def _order(clauses: Clauses) -> tuple[Action, ...]:
     return ()
 
 
+def _tablespace(clauses: Clauses) -> tuple[Action, ...]:
+    """Read the rest of DISCARD TABLESPACE or IMPORT TABLESPACE."""
+    return (*_nothing(clauses), ReplaceRows(None))
+
+
 def _nothing(clauses: Clauses) -> tuple[Action, ...]:
     """Skip ENABLE KEYS, FORCE, ALGORITHM=…, LOCK=…, WITH VALIDATION: they change no definition."""
     clauses.reader.skip_to(",")
@@ -228,9 +248,10 @@ _ACTIONS: Mapping[str, Callable[[Clauses], tuple[Action, ...]]] = MappingProxyTy
         **dict.fromkeys(
             (
                 *("algorithm", "lock", "force", "enable", "disable", "with", "without"),
-                *("discard", "import", "secondary_load", "secondary_unload"),
+                *("secondary_load", "secondary_unload"),
             ),
             _nothing,
         ),
+        **dict.fromkeys(("discard", "import"), _tablespace),
     }
 )

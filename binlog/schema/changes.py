@@ -160,6 +160,16 @@ class RenameTo:
     name: TableName
 
 
+@dataclass(frozen=True, slots=True)
+class ReplaceRows:
+    """EXCHANGE PARTITION … WITH TABLE, DISCARD and IMPORT … TABLESPACE: no column changes.
+
+    `name`: the other table of an exchange, whose rows are replaced as well; None: a file.
+    """
+
+    name: TableName | None
+
+
 Action: TypeAlias = (
     AddColumn
     | ChangeColumn
@@ -174,6 +184,7 @@ Action: TypeAlias = (
     | SetCharset
     | ConvertCharset
     | RenameTo
+    | ReplaceRows
 )
 
 

@@ -8,7 +8,8 @@ an ENUM or SET. A TABLE_MAP shows types. But if two INT columns or two members o
 places, it looks the same. So the statements are read.
 
 1. A statement that is understood counts if it changes columns, or creates, drops or renames the
-   table. Keys, comments, defaults of the table and TRUNCATE do not change columns.
+   table. Keys, comments, defaults of the table and TRUNCATE do not change columns. EXCHANGE
+   PARTITION counts for both tables: the rows of one are in the other since.
 2. A statement that is not understood counts for the tables in it. If even these cannot be read, it
    counts for every table.
 3. In doubt, a statement counts as a change: the letter case of names is ignored, and so is whether
@@ -35,6 +36,7 @@ from binlog.schema.changes import (
     RenameKey,
     RenameTables,
     RenameTo,
+    ReplaceRows,
     SetCharset,
     SetVisibility,
     TableName,
@@ -52,6 +54,7 @@ _HARMLESS: tuple[type[Action], ...] = (
     SetCharset,
     SetVisibility,
 )
+_OTHER_TABLES = (RenameTo, ReplaceRows)  # their `name` is of another table
 _ANY = "*"  # in a key, it stands for every schema or every table
 
 
@@ -118,7 +121,8 @@ def _changed_tables(change: Change) -> Iterator[TableName]:
         case AlterTable():
             if not all(isinstance(action, _HARMLESS) for action in change.actions):
                 yield change.name
-            yield from (each.name for each in change.actions if isinstance(each, RenameTo))
+            others = (each for each in change.actions if isinstance(each, _OTHER_TABLES))
+            yield from (each.name for each in others if each.name is not None)
         case DropTables(is_temporary=False):
             yield from change.names
         case RenameTables():

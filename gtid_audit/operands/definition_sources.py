@@ -179,9 +179,10 @@ class GivenDefinitions:
         changed = server.changed_behind(definition.schema, definition.table, file, position)
         if changed is not None:
             self._say_once(
-                f"{name}: its columns were changed at {changed}, after the requested transaction at"
-                f" {file}:{position}. The definition on {server.name} now is not used. Use"
-                " --store (binlog schema follow), or --definitions with the older definition"
+                f"{name}: its columns or partitions were changed at {changed}, after the"
+                f" requested transaction at {file}:{position}. The definition on {server.name} now"
+                " is not used. Use --store (binlog schema follow), or --definitions with the older"
+                " definition"
             )
             return None
         self._caveats[

@@ -126,13 +126,16 @@ class LoggedDefinitions:
         try:
             place = self._changed_behind(schema, table, file, position)
         except TooMuchLog as problem:
-            why = f"{schema}.{table}: it is not known whether its columns were changed: {problem}"
+            why = (
+                f"{schema}.{table}: it is not known whether its columns or partitions were changed:"
+                f" {problem}"
+            )
         else:
             if place is None:
                 return self._of_now(schema, table)
             why = (
-                f"{schema}.{table}: its columns were changed at {place}, after the transaction at"
-                f" {file}:{position}"
+                f"{schema}.{table}: its columns or partitions were changed at {place}, after the"
+                f" transaction at {file}:{position}"
             )
         self.changed[name] = why
         self._note(why)

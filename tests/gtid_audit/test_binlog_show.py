@@ -213,7 +213,7 @@ def test_tables_as_they_were_followed(
     assert run((*asked, "--schema-from", shown.dsn)) == 0
     out, err = _said(capsys)
     assert "note" not in out
-    assert "shown.t: its columns were changed at binlog." in err
+    assert "shown.t: its columns or partitions were changed at binlog." in err
     assert run((*asked, "--store", store)) == 0
     out, err = _said(capsys)
     assert err == ""

@@ -69,7 +69,7 @@ def test_a_definition_of_now_is_refused_behind_an_alter(
         assert run(arguments) == 3
         out, err = capsys.readouterr()
         assert out == ""
-        assert "altered.t: its columns were changed at binlog.0000" in err
+        assert "altered.t: its columns or partitions were changed at binlog.0000" in err
         assert "--store" in err
         assert "no script was written" in err
     assert run(("binlog", "show", gtid, *logs, "--schema-from", mysql97.dsn)) == 0

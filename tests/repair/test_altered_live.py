@@ -76,7 +76,7 @@ def test_rows_of_an_altered_table_are_neither_repaired_nor_redone(
     plan = _plan(pair97, capsys, "--strategy=E1=redo_on_source", *_CHOOSE_ROWS)
     assert [step["action"] for step in plan["steps"]] == ["RedoTransactions", "MakeRowsAlike"]
     _replicate(pair97, "ALTER TABLE altered.t MODIFY owed INT AFTER id")
-    changed = "altered.t: its columns were changed at binlog.0"
+    changed = "altered.t: its columns or partitions were changed at binlog.0"
     for strategy in ("redo_on_source", "undo_on_replica"):
         plan = _plan(pair97, capsys, f"--strategy=E1={strategy}", *_CHOOSE_ROWS)
         assert not plan["steps"]
@@ -92,5 +92,33 @@ def test_transactions_before_an_alter_are_not_fetched_again_unasked(pair97: Pair
     plan = examine(pair97).plan()
     assert not plan.steps
     [left] = [each for each in plan.not_planned if each.code == "H1"]
-    assert "bypassed.t: its columns were changed at binlog.0" in left.why
+    assert "bypassed.t: its columns or partitions were changed at binlog.0" in left.why
     assert fault.skipped not in executed(pair97.b)
+
+
+def test_a_row_that_an_exchanged_partition_brought_is_not_the_one_of_a_gap(pair97: Pair) -> None:
+    """The updated row is in the other table since, and the row that looks alike is another one."""
+    a, b = pair97.a, pair97.b
+    a.execute(
+        "CREATE DATABASE parted",
+        "CREATE TABLE parted.t (id INT PRIMARY KEY, v VARCHAR(9)) PARTITION BY RANGE (id)"
+        " (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20))",
+        "CREATE TABLE parted.x (id INT PRIMARY KEY, v VARCHAR(9))",
+        "INSERT INTO parted.t VALUES (1, 'old')",
+    )
+    wait_for(b, executed(a))
+    b.execute(b.dialect.stop_replica)
+    commit(a, "UPDATE parted.t SET v = 'new' WHERE id = 1")
+    file, position = a.binary_log_position()
+    b.execute(
+        b.dialect.change_source_to(auto_position=0, log_file=file, log_pos=position),
+        b.dialect.start_replica,
+    )
+    a.execute("ALTER TABLE parted.t EXCHANGE PARTITION p0 WITH TABLE parted.x")
+    _replicate(pair97, "INSERT INTO parted.t VALUES (1, 'new')")
+    assert (rows(a, "parted.t"), rows(a, "parted.x")) == ([(1, "new")], [(1, "new")])
+    assert (rows(b, "parted.t"), rows(b, "parted.x")) == ([(1, "new")], [(1, "old")])
+    plan = examine(pair97).plan()
+    assert not plan.steps
+    [left] = [each for each in plan.not_planned if each.code == "H1"]
+    assert "parted.t: its columns or partitions were changed at binlog.0" in left.why

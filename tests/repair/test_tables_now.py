@@ -76,9 +76,9 @@ def test_a_table_that_changed_behind_has_no_definition_from_there_on() -> None:
     assert logged.at("binlog.000001", 10)("d", "long") is None
     assert noted == [
         (
-            "d.t: its columns were changed at binlog.000001:50, after the transaction at"
+            "d.t: its columns or partitions were changed at binlog.000001:50, after the transaction at"
             " binlog.000001:10"
         ),
-        "d.long: it is not known whether its columns were changed: 9 bytes of log are behind",
+        "d.long: it is not known whether its columns or partitions were changed: 9 bytes of log are behind",
     ]
     assert set(logged.changed) == {("d", "t"), ("d", "long")}

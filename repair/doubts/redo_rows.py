@@ -13,6 +13,7 @@ from repair.model.replication_model import ModelServer, below
 from repair.model.strategy_case import Case
 from repair.sql.replay import Replayed
 from topology.catalogue.findings import Grade
+from topology.facts.declared_sets import DECLARED
 from topology.readings.dialect import dialect_of
 from topology.readings.transaction_class import ContentClass
 
@@ -95,6 +96,8 @@ def redone_rows_may_come_back(
 
 def _may_have_kept(case: Case, where: ModelServer) -> bool:
     """Return whether a server that lost GTIDs may have kept their rows, as after a reset."""
+    if any(fact.fact == DECLARED for fact in case.finding.evidence):
+        return True
     has_gtids_in_innodb = dialect_of(where.version).has_gtids_in_innodb
     is_certain = case.finding.grade is Grade.PROVED and has_gtids_in_innodb
     return case.finding.code in ("E3", "E6") and not is_certain

@@ -313,6 +313,7 @@ TARGETS: Sequence[Target] = (
                 "topology/facts/unread_relay_log.py",
                 "topology/facts/log_order.py",
                 "topology/facts/declared_later.py",
+                "topology/facts/declared_sets.py",
             ),
             *("topology/facts/since_reading.py", "topology/readings/read_once.py"),
             *(
@@ -347,7 +348,7 @@ TARGETS: Sequence[Target] = (
             *("tests/topology/test_unseen.py", "tests/topology/test_content_words.py"),
             *("tests/topology/test_loss_moments.py", "tests/topology/test_changed_facts.py"),
             *("tests/topology/test_declared.py", "tests/topology/test_left_behind.py"),
-            "tests/topology/test_declared_later.py",
+            *("tests/topology/test_declared_later.py", "tests/topology/test_declared_sets.py"),
             *("tests/topology/test_single_facts.py", "tests/topology/test_single_rules.py"),
             *("tests/topology/test_other_versions.py", "tests/topology/test_log_order.py"),
             *("tests/topology/test_unread_relay_log.py", "tests/topology/test_out_of_order.py"),

@@ -149,6 +149,30 @@ def test_what_a_receiver_passed_over_is_a_candidate_below_all_that_is_logged() -
     assert candidates_in(snapshot) == {"b": GtidSet.parse(f"{A}:4")}
 
 
+@pytest.mark.parametrize(
+    ("received", "left"),
+    [
+        ("1-3:5-9", "4"),
+        ("1-3", "4-9"),  # the receiver is stopped, or will pass them
+        ("1-9", ""),
+        ("", ""),  # a new relay log
+    ],
+)
+def test_a_replica_that_logs_nothing_has_what_it_did_not_receive(received: str, left: str) -> None:
+    b = a_server(
+        "b",
+        B,
+        f"{A}:1-9",
+        gtid_purged=GtidSet.parse(f"{A}:1-9"),
+        channels=(a_channel("a", A, gtid_retrieved=GtidSet.parse(received and f"{A}:{received}")),),
+        settings=(("log_replica_updates", "OFF"),),
+        notable_settings=None,
+    )
+    snapshot = a_cluster("pair", a_server("a", A, f"{A}:1-9"), b)
+    expected = {"b": GtidSet.parse(f"{A}:{left}")} if left else {}
+    assert candidates_in(snapshot) == expected
+
+
 def test_what_a_repair_would_uncover_is_asked_about_before() -> None:
     def read(purged: str, executed: str = "", **facts: object) -> ClusterSnapshot:
         sets = {

@@ -135,7 +135,9 @@ ROWS: tuple[Row, ...] = (
         "A client wrote on the replica, or mysqld itself did: at the first use of a MEMORY table"
         " after a restart it logs TRUNCATE (5.6: DELETE). If no audited server has the server_uuid,"
         " also: a former source committed them, or the source was replaced, or it has a new"
-        " server_uuid and lost them.",
+        " server_uuid and lost them. If gtid_purged was set on the source (a restore, or RESET"
+        " BINARY LOGS AND GTIDS before a promotion), that set may have been too small: then the"
+        " source has the rows.",
         "gtid-audit read them on the replica first, and afterwards the source did not have them."
         " They are not the source's own, not on their way, not from another channel, and still in"
         " the replica's binary logs. It is likely if an operator stopped a channel towards the"

@@ -54,11 +54,12 @@ def purged_instead(snapshot: ClusterSnapshot) -> dict[str, GtidSet]:
     Its source has these GTIDs in its logs; the replica cannot show what it executed under them.
     """
     found: dict[str, GtidSet] = {}
+    first = {server.name: server for server in snapshot.first}
     for edge, source, replica in _by_sets(snapshot):
         if not replica.gtid_purged:
             continue
-        holes = _own_way(edge, replica, _holes(edge.channel.gtid_retrieved))
-        instead = holes & source.logged & replica.gtid_purged
+        by_other_means = _by_other_means(edge, before=first[replica.name], replica=replica)
+        instead = by_other_means & source.logged & replica.gtid_purged
         found[edge.replica] = found.get(edge.replica, GtidSet()) | instead
     return found
 
@@ -74,11 +75,16 @@ def _by_sets(snapshot: ClusterSnapshot) -> Iterator[tuple[Edge, ReadServer, Read
 def _not_received(
     edge: Edge, *, source: ReadServer, before: ServerSnapshot, replica: ReadServer
 ) -> GtidSet:
+    by_other_means = _by_other_means(edge, before=before, replica=replica)
+    return (by_other_means & source.logged & replica.logged).first(GTIDS_MAX)
+
+
+def _by_other_means(edge: Edge, *, before: ServerSnapshot, replica: ReadServer) -> GtidSet:
+    """Return what a replica executed, or will pass, without receiving it from a channel."""
     retrieved = edge.channel.gtid_retrieved
     # Executed in the first reading and not received in the last: the channel did not deliver it.
     ahead = (before.gtid_executed or GtidSet()) & _behind(retrieved)
-    own_way = _own_way(edge, replica, _holes(retrieved) | ahead)
-    return (own_way & source.logged & replica.logged).first(GTIDS_MAX)
+    return _own_way(edge, replica, _holes(retrieved) | ahead)
 
 
 def _own_way(edge: Edge, replica: ReadServer, holes: GtidSet) -> GtidSet:

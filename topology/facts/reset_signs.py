@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from gtid import GtidSet, Tsid
 from topology.facts.applier_workers import commits_in_order
+from topology.facts.declared import has_its_first_log
 from topology.readings.dialect import dialect_of
 from topology.readings.history_evidence import CommitRecord, ends_of
 from topology.readings.notable_settings import may_ignore_errors, notable_values
@@ -76,7 +77,7 @@ def was_not_reset(
        if the replica logged it before the gap was committed. Nor is it shown if the gap has the
        replica's server_id: after a reset everything earlier is sent again, and the gap is dropped.
     """
-    if _has_log_from_before(replica, hole, source):
+    if has_log_from_before(replica, hole, source):
         return True
     if _has_id_of(replica, hole, source):
         return False
@@ -152,7 +153,7 @@ def _is_before(left: CommitRecord, right: CommitRecord, source: ServerSnapshot) 
     return left.committed_at < right.committed_at
 
 
-def _has_log_from_before(replica: ServerSnapshot, hole: GtidSet, source: ServerSnapshot) -> bool:
+def has_log_from_before(replica: ServerSnapshot, hole: GtidSet, source: ServerSnapshot) -> bool:
     """Return whether a replica has a binary log that is older than all of a gap."""
     log = None if replica.history_evidence is None else replica.history_evidence.first_log
     committed = _first_commit(hole, source)
@@ -224,6 +225,15 @@ def received_present_ones(
         return False
     is_later = started_at - ahead - START_SLACK > log.begun_at - source.clock_ahead + _SECOND
     return is_later and replica.setting("relay_log_recovery") in ("1", "ON")
+
+
+def may_have_had(source: ServerSnapshot, gtids: GtidSet) -> GtidSet:
+    """Return which of some extra GTIDs a source may have executed before it was given its set."""
+    purged = source.gtid_purged or GtidSet()
+    is_silent = "log_replica_updates" in notable_values(source.notable_settings)
+    if is_silent or not has_its_first_log(source):
+        return GtidSet()
+    return GtidSet.union_of(gtids.from_tsid(tsid) for tsid in gtids.tsids if tsid in purged.tsids)
 
 
 def _first_commit(gtids: GtidSet, source: ServerSnapshot) -> datetime | None:

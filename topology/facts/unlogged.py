@@ -22,7 +22,8 @@ it.
 A second sign needs no logged GTID below. It is a gap in Retrieved_Gtid_Set (not_received.py) whose
 GTIDs the replica has in gtid_purged and the source in its logs. The replica had them when its
 receiver reached them, and can never show their content. The cause is RESET BINARY LOGS AND GTIDS
-followed by SET GLOBAL gtid_purged with a set that is too large.
+followed by SET GLOBAL gtid_purged with a set that is too large. This sign also holds for a replica
+that does not log what it receives, whose gtid_purged has all of that.
 
 A third sign is the order of two origins (declared_later.py). A server that has logged nothing of a
 UUID was in service before the GTIDs in its gtid_purged were committed.
@@ -76,14 +77,15 @@ def is_found(gtids: GtidSet, server: ServerSnapshot) -> bool:
 def candidates_in(snapshot: ClusterSnapshot) -> Mapping[str, GtidSet]:
     """Return, by server, what it may have executed and never logged; omit servers without any.
 
-    A server that does not log what it applies has none; neither has one whose facts were not read.
+    A server that does not log what it applies has only what it did not receive. One whose facts
+    were not read has none.
     """
-    instead = purged_instead(snapshot)
-    found = {
-        server.name: _purged_above_logged(server) | instead.get(server.name, GtidSet())
-        for server in snapshot.last
-        if server.binary_logs and logs_received(server)
-    }
+    found = purged_instead(snapshot)
+    for server in snapshot.last:
+        if logs_received(server):
+            instead = found.pop(server.name, GtidSet())
+            if server.binary_logs:
+                found[server.name] = _purged_above_logged(server) | instead
     return {name: gtids for name, gtids in found.items() if gtids}
 
 
@@ -115,7 +117,12 @@ def received_unlogged(server: ServerSnapshot, gtids: GtidSet) -> GtidSet:
 
 
 def unlogged(server: ServerSnapshot, candidates: GtidSet) -> GtidSet:
-    """Return which candidates a server never logged, as far as its first log was read."""
+    """Return which candidates a server never logged, as far as its first log was read.
+
+    A server that does not log what it applies has no log that would show it.
+    """
+    if not logs_received(server):
+        return candidates
     evidence = server.history_evidence
     if evidence is None or evidence.first_log is None:
         return GtidSet()

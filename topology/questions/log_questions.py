@@ -47,7 +47,7 @@ from topology.facts.log_order import received_by
 from topology.facts.loss_history import neighbours_of
 from topology.facts.lost import samples_of
 from topology.facts.receivers import samples_in
-from topology.facts.reset_signs import earlier_samples
+from topology.facts.reset_signs import earlier_samples, may_have_had
 from topology.facts.runway import needs_of
 from topology.facts.unlogged import candidates_in, purged_above_a_gap
 from topology.questions.commit_questions import commits_to_look_up
@@ -123,6 +123,9 @@ def questions_of(
             ask(replica.name, LogQuestions(first_log=True, commits=(earlier,)))
             wanted = _ends(edge.passed) | samples_of_gap(edge.bypassed)
             ask(source.name, LogQuestions(commits=(wanted, earlier)))
+        if had := may_have_had(servers[edge.source], edge.errant):
+            ask(edge.source, LogQuestions(first_log=True))
+            ask(edge.replica, LogQuestions(commits=(_ends(had),)))
         for name, gtids in commits_to_look_up(facts, edge):
             ask(name, LogQuestions(commits=(gtids,)))
     for need in needs_of(facts):

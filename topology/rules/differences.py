@@ -10,6 +10,7 @@ from gtid import GtidSet
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 from topology.facts.assigned_gtids import assigned_text
 from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.declared_sets import DECLARED, declared_text
 from topology.facts.edge_facts import EdgeFacts
 from topology.facts.lost import Cause, Loss, losses_of
 from topology.facts.memberships import group_name_of, group_uuids, uuid_of_group
@@ -217,6 +218,10 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         way_back += hidden_text(gtid_set, hiding)
     assigned = assigned_text(edge, gtid_set, facts.last[edge.replica], source)
     way_back += assigned
+    declared = declared_text(source, facts.last[edge.replica], gtid_set)
+    if declared:
+        proof += (evidence(DECLARED, source.gtid_purged, source),)
+        way_back += declared
     foreign = _of_no_server(facts, gtid_set)
     if foreign:
         proof += (evidence("server_uuid of no server of this audit", foreign, holder),)
@@ -224,7 +229,7 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
             source=source.name, what=foreign.shortened(), hand=_BY_HAND[code]
         )
     origin = _origin(gtid_set, holder)
-    is_likely = edge.way_back_is_stopped or bool(hiding or foreign or assigned)
+    is_likely = edge.way_back_is_stopped or bool(hiding or foreign or assigned or declared)
     return on_edge(
         facts,
         edge,

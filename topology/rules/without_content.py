@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from gtid import GtidSet
-from topology.catalogue.findings import Finding, Grade, Severity, Unknown
+from topology.catalogue.findings import Evidence, Finding, Grade, Severity, Unknown
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.committed_by_hand import (
     BELOW_MAX,
@@ -26,12 +26,14 @@ from topology.facts.declared import declared_early, unread_changes
 from topology.facts.declared_later import declared_later
 from topology.facts.declared_waiting import in_relay_log
 from topology.facts.last_result import keep_last_result
-from topology.facts.unlogged import candidates_in, unlogged
+from topology.facts.unlogged import candidates_in, logs_received, unlogged
 from topology.readings.contents import Difference
 from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, many
 
 _NAME: Final = "executed without its content"
+_IN_NO_LOG: Final = "in gtid_purged, and in no log that it purged"
+_NOT_RECEIVED: Final = "in gtid_purged, and received by no channel"
 
 WAITS_DECLARED: Final = "in gtid_purged, and after the applier's position"
 """Evidence of an E4 about what a server declared executed while it waited in a relay log."""
@@ -53,7 +55,8 @@ def executed_without_content(facts: ClusterFacts) -> Iterator[Finding]:
             for plan, declared in accepted
         )
         if left:
-            text = f"{_explanation(name, left)} {note}".rstrip()
+            words = _explanation if logs_received(server) else _by_other_means
+            text = f"{words(name, left)} {note}".rstrip()
             yield _about(facts, server, left, text, Severity.WARNING)
         elif found:
             yield _about(facts, server, found, note, Severity.INFO)
@@ -198,7 +201,7 @@ def not_decided(facts: ClusterFacts) -> Iterator[Unknown]:
     for name in sorted(facts.fully_read.keys() & candidates.keys()):
         server = facts.last[name]
         evidence_of = server.history_evidence
-        if evidence_of is None or evidence_of.first_log is not None:
+        if evidence_of is None or evidence_of.first_log is not None or not logs_received(server):
             continue
         if found := candidates[name] & _held_with_content(facts, name, candidates):
             fact = f"whether its logs ever held {found.shortened()}"
@@ -242,9 +245,14 @@ def _held_with_content(
 def _about(
     facts: ClusterFacts, server: ServerSnapshot, gtids: GtidSet, text: str, severity: Severity
 ) -> Finding:
-    assert server.history_evidence is not None, "unlogged: the first log was read"
-    log = server.history_evidence.first_log
-    assert log is not None, "unlogged: the first log was read"
+    log = None if server.history_evidence is None else server.history_evidence.first_log
+    is_logging = logs_received(server)
+    shown: tuple[Evidence, ...] = (evidence("log_replica_updates", "OFF", server),)
+    if is_logging:
+        assert log is not None, "unlogged: the first log was read"
+        shown = (
+            evidence(f"Previous_gtids of {log.file}, its first log", log.previous_gtids, server),
+        )
     made = finding(
         facts,
         "E4",
@@ -253,13 +261,24 @@ def _about(
         grade=Grade.LIKELY,
         severity=severity,
         proof=(
-            evidence("in gtid_purged, and in no log that it purged", gtids, server),
-            evidence(f"Previous_gtids of {log.file}, its first log", log.previous_gtids, server),
+            evidence(_IN_NO_LOG if is_logging else _NOT_RECEIVED, gtids, server),
+            *shown,
         ),
         explanation=text,
         strategies=(),
     )
     return replace(made, name=_NAME)  # no second version is known
+
+
+def _by_other_means(name: str, gtids: GtidSet) -> str:
+    return (
+        f"{name} has executed {many(gtids)} that none of its channels received. It does not log"
+        " what it applies (log_replica_updates = OFF), so their content cannot be compared."
+        " Possible causes: an operator declared them executed (RESET BINARY LOGS AND GTIDS, then"
+        f" SET GLOBAL gtid_purged): then their rows are missing on {name}, unless a backup"
+        " contained them. Or another channel, removed since, delivered them: then the rows are"
+        f" there. Compare the rows of these transactions on {name} with another server."
+    )
 
 
 def _explanation(name: str, gtids: GtidSet) -> str:

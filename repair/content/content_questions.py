@@ -184,10 +184,12 @@ def _arriving(known: _Servers, graph: Graph, edge: Edge) -> ContentQuestion | No
     receivers = (replica, *(name for name in graph.below(replica) if name != source))
     # In a ring a server is on both sides: what it has and the source does not, it committed itself.
     given = {name: sent if name in side else there for name in receivers}
-    # What a server committed under its UUID may have other content, if a group has that name.
+    # What a server committed under its UUID may have other content, if a group has that name. A
+    # server that ignores errors does not stop at rows that differ: it overwrites them.
     is_in_order = here.server_uuid not in known.groups and not any(
         _may_conflict(servers[name], wanted, given[name], known)
         or (name not in side and _has_a_part(servers[name], wanted))
+        or may_ignore_errors(servers[name].notable_settings)
         for name in receivers
     )
     own = {name: _own_work(servers[name], sent, known, graph) for name in receivers}

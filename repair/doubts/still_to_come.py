@@ -62,6 +62,13 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
                 f"{name} has {own.shortened()}, which its sources do not have, and {unseen}"
                 f"compare the rows and choose with {offered(case)}"
             )
+        passing = _passing_unseen(after, action) if name == action.server else None
+        if passing is not None and unseen is not None:
+            return (
+                f"another channel of {name} delivers what {passing} receives by file position from"
+                f" a server outside this snapshot, and may have passed, and {unseen}"
+                f"compare the rows and choose with {offered(case)}"
+            )
         behind = _passed_above(after, name) & coming
         if behind:
             return (
@@ -143,6 +150,19 @@ def _passed_above(after: Model, name: str) -> GtidSet:
     """Return what a source of a server has passed: what it sends continues after that."""
     sources = upstream(after, name) - {name}
     return GtidSet.union_of(passed_by(after, after[source]) for source in sources)
+
+
+def _passing_unseen(after: Model, action: StartChannel | AutoPositionOn) -> str | None:
+    """Return a server above another channel whose file position may be past unseen transactions."""
+    for other in after[action.server].channels:
+        source = other.source
+        if other.name == action.channel or source is None or source not in after.servers:
+            continue
+        for name in sorted({source, *upstream(after, source)} - {action.server}):
+            for channel in after[name].channels:
+                if channel.source not in after.servers and not channel.auto_position:
+                    return name
+    return None
 
 
 def _unseen_above(model: Model, source: str) -> str | None:

@@ -137,6 +137,28 @@ def test_behind_a_source_that_may_ignore_errors_its_log_is_no_order(
     assert question.own == ((("b", gtids(own)),) if own else ())
 
 
+@pytest.mark.parametrize(
+    ("name", "settings", "is_in_order"),
+    [
+        ("b", "", True),
+        ("b", "replica_exec_mode=IDEMPOTENT", False),
+        ("b", None, False),
+        ("c", "replica_skip_errors=1062", False),  # it receives from b
+        ("a", "replica_exec_mode=IDEMPOTENT", True),  # its own commits were no rows of others
+    ],
+)
+def test_a_receiver_that_ignores_errors_overwrites_rows_that_do_not_fit(
+    name: str, settings: str | None, *, is_in_order: bool
+) -> None:
+    chain = model(
+        server("a", "a:1-3"),
+        server("b", "a:1", channel("a", runs=False)),
+        server("c", "a:1", channel("b")),
+    )
+    question = arrivals(with_settings(chain, name, settings))["b", ""]
+    assert question.is_in_order is is_in_order
+
+
 @pytest.mark.parametrize(("settings", "own"), [("", ""), ("replica_skip_errors=ALL", "a:3-4")])
 def test_behind_such_a_source_what_came_over_another_channel_may_be_later(
     settings: str, own: str

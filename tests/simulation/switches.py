@@ -152,7 +152,7 @@ SWITCHES: dict[str, Switch] = {
     ),
     "a-relay-log-may-deliver-to-a-consumer": Switch(
         answering_sources.may_arrive_from,
-        "if not lost.is_disjoint(read[each].last.gtid_retrieved)",
+        "if _waits_unreported(facts, each, gtids)",
         "if False",
     ),
     "an-unread-source-may-deliver-to-a-consumer": Switch(

@@ -79,9 +79,9 @@ def _unsettled(facts: ClusterFacts) -> Iterator[tuple[str, str]]:
 def may_arrive_from(facts: ClusterFacts, name: str, gtids: GtidSet) -> str:
     """Return from where these may arrive on a server although no finding reports it; "" if nowhere.
 
-    What was not read may have them. A relay log may have what every server lost; it also lists what
-    was applied before a RESET. T1 and T2 report what another server has, unless a relay log of
-    MySQL before 5.7 hides it.
+    What was not read may have them. A relay log may have what its source, or every server, lost; it
+    also lists what was applied before a RESET. T1 and T2 report what the source has, unless a relay
+    log of MySQL before 5.7 hides it.
     """
     above = facts.graph.upstream_of(name, stopped_too=True) - {name}
     read = comparable(facts)
@@ -89,11 +89,10 @@ def may_arrive_from(facts: ClusterFacts, name: str, gtids: GtidSet) -> str:
         *unseen_sources(name, graph=facts.graph, servers=facts.last),
         *(each for each in above if each not in read or facts.last[each].channels is None),
     }
-    lost = gtids - GtidSet.union_of(each.last.gtid_executed for each in read.values())
     received = [
         each
         for each in sorted({name, *above} & read.keys())
-        if not lost.is_disjoint(read[each].last.gtid_retrieved)
+        if _waits_unreported(facts, each, gtids)
         or (may_hide_received(facts.last[each]) and not gtids <= read[each].last.gtid_executed)
     ]
     parts = [
@@ -101,6 +100,22 @@ def may_arrive_from(facts: ClusterFacts, name: str, gtids: GtidSet) -> str:
         *(f"the relay log of {each}" for each in received),
     ]
     return " or ".join(parts)
+
+
+def _waits_unreported(facts: ClusterFacts, name: str, gtids: GtidSet) -> bool:
+    """Return whether a relay log lists some of these that its source, or every server, lost."""
+    readings = comparable(facts)
+    there = GtidSet.union_of(each.last.gtid_executed for each in readings.values())
+    sources = {
+        edge.channel.name: readings[edge.source].last.gtid_executed
+        for edge in facts.graph.edges
+        if edge.replica == name and edge.source in readings
+    }
+    executed = readings[name].last.gtid_executed
+    return any(
+        not (gtids & channel.gtid_retrieved) <= executed | sources.get(channel.name, there)
+        for channel in facts.last[name].channels or ()
+    )
 
 
 def answering_source(

@@ -20,7 +20,7 @@ from topology.facts.cluster_facts import gather_facts
 from topology.facts.unlogged import candidates_in, purged_above_a_gap
 from topology.policy import Policy
 from topology.questions.log_questions import questions_of
-from topology.readings.history_evidence import HistoryEvidence, LogStart
+from topology.readings.history_evidence import HistoryEvidence, LogStart, PurgedChange
 from topology.readings.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
 
 LOGS = (BinaryLog("binlog.000007", 1000),)
@@ -149,6 +149,22 @@ def test_what_a_receiver_passed_over_is_a_candidate_below_all_that_is_logged() -
     assert candidates_in(snapshot) == {"b": GtidSet.parse(f"{A}:4")}
 
 
+def silent(received: str, changes: tuple[PurgedChange, ...] | None = ()) -> ClusterSnapshot:
+    """Return b, which logs nothing of what it applies; `received` is of the present relay log."""
+    evidence = HistoryEvidence(None, (), "the error log: refused", purged_changes=changes)
+    b = a_server(
+        "b",
+        B,
+        f"{A}:1-9",
+        gtid_purged=GtidSet.parse(f"{A}:1-9"),
+        channels=(a_channel("a", A, gtid_retrieved=GtidSet.parse(received and f"{A}:{received}")),),
+        settings=(("log_replica_updates", "OFF"),),
+        notable_settings=None,
+        history_evidence=evidence,
+    )
+    return a_cluster("pair", a_server("a", A, f"{A}:1-9"), b)
+
+
 @pytest.mark.parametrize(
     ("received", "left"),
     [
@@ -159,18 +175,28 @@ def test_what_a_receiver_passed_over_is_a_candidate_below_all_that_is_logged() -
     ],
 )
 def test_a_replica_that_logs_nothing_has_what_it_did_not_receive(received: str, left: str) -> None:
-    b = a_server(
-        "b",
-        B,
-        f"{A}:1-9",
-        gtid_purged=GtidSet.parse(f"{A}:1-9"),
-        channels=(a_channel("a", A, gtid_retrieved=GtidSet.parse(received and f"{A}:{received}")),),
-        settings=(("log_replica_updates", "OFF"),),
-        notable_settings=None,
-    )
-    snapshot = a_cluster("pair", a_server("a", A, f"{A}:1-9"), b)
     expected = {"b": GtidSet.parse(f"{A}:{left}")} if left else {}
+    snapshot = silent(received)
     assert candidates_in(snapshot) == expected
+    questions = questions_of(gather_facts(snapshot, Policy()))
+    assert ("b" in questions and questions["b"].purged_changes) is bool(left)
+
+
+def test_of_a_replica_that_logs_nothing_the_error_log_shows_what_was_declared() -> None:
+    """Fetched again after its relay log began anew, A:4 looks the same, and nothing is wrong."""
+    change = PurgedChange(NOON, GtidSet.parse(f"{A}:1-5"))
+    [found] = audit_cluster(silent("1-3:6-9", (change,))).findings
+    assert (found.code, found.gtid_set) == ("E4", GtidSet.parse(f"{A}:4-5"))
+    assert "none of its channels has received them" in found.explanation
+    shown = [each.fact for each in found.evidence]
+    assert shown[1:] == ["log_replica_updates", "added to gtid_purged, by its error log"]
+    other = PurgedChange(NOON, GtidSet.parse(f"{A}:1-3"))
+    for changes in ((other,), ()):
+        audit = audit_cluster(silent("1-3:6-9", changes))
+        assert (audit.findings, audit.unknown) == ((), ())
+    [unread] = audit_cluster(silent("1-3:6-9", None)).unknown
+    assert (unread.server, unread.reason) == ("b", "the error log: refused")
+    assert audit_cluster(silent("1-9", None)).unknown == ()
 
 
 def test_what_a_repair_would_uncover_is_asked_about_before() -> None:

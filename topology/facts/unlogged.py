@@ -22,8 +22,9 @@ it.
 A second sign needs no logged GTID below. It is a gap in Retrieved_Gtid_Set (not_received.py) whose
 GTIDs the replica has in gtid_purged and the source in its logs. The replica had them when its
 receiver reached them, and can never show their content. The cause is RESET BINARY LOGS AND GTIDS
-followed by SET GLOBAL gtid_purged with a set that is too large. This sign also holds for a replica
-that does not log what it receives, whose gtid_purged has all of that.
+followed by SET GLOBAL gtid_purged with a set that is too large. For a replica that does not log
+what it receives, whose gtid_purged has all of that, the error log must show the change as well
+(8.0.22, see declared.py).
 
 A third sign is the order of two origins (declared_later.py). A server that has logged nothing of a
 UUID was in service before the GTIDs in its gtid_purged were committed.
@@ -119,11 +120,13 @@ def received_unlogged(server: ServerSnapshot, gtids: GtidSet) -> GtidSet:
 def unlogged(server: ServerSnapshot, candidates: GtidSet) -> GtidSet:
     """Return which candidates a server never logged, as far as its first log was read.
 
-    A server that does not log what it applies has no log that would show it.
+    Of a server that does not log what it applies, only its error log shows what was declared: that
+    it received them before its relay log began anew looks the same otherwise.
     """
-    if not logs_received(server):
-        return candidates
     evidence = server.history_evidence
+    if evidence is not None and not logs_received(server):
+        changes = evidence.purged_changes or ()
+        return candidates & GtidSet.union_of(each.added for each in changes)
     if evidence is None or evidence.first_log is None:
         return GtidSet()
     return candidates - evidence.first_log.previous_gtids

@@ -49,7 +49,7 @@ from topology.facts.lost import samples_of
 from topology.facts.receivers import samples_in
 from topology.facts.reset_signs import earlier_samples, may_have_had
 from topology.facts.runway import needs_of
-from topology.facts.unlogged import candidates_in, purged_above_a_gap
+from topology.facts.unlogged import candidates_in, logs_received, purged_above_a_gap
 from topology.questions.commit_questions import commits_to_look_up
 from topology.questions.log_searches import Search, searches_of, searches_of_done
 from topology.readings.history_evidence import ends_of, samples_of_gap
@@ -95,7 +95,7 @@ def questions_of(
             ask(lost.holder, LogQuestions(commits=(neighbours, samples_of(lost))))
     servers = facts.last
     for name in (*candidates_in(facts.snapshot), *purged_above_a_gap(facts.snapshot)):
-        ask(name, LogQuestions(first_log=True))
+        ask(name, LogQuestions(first_log=True, purged_changes=not logs_received(servers[name])))
     for (name, origin), newest in newest_set(facts.snapshot).items():
         if {name, origin} <= facts.fully_read.keys():
             ask(name, LogQuestions(purged_changes=True))
@@ -123,9 +123,8 @@ def questions_of(
             ask(replica.name, LogQuestions(first_log=True, commits=(earlier,)))
             wanted = _ends(edge.passed) | samples_of_gap(edge.bypassed)
             ask(source.name, LogQuestions(commits=(wanted, earlier)))
-        if had := may_have_had(servers[edge.source], edge.errant):
-            ask(edge.source, LogQuestions(first_log=True))
-            ask(edge.replica, LogQuestions(commits=(_ends(had),)))
+        for name, question in _about_given_set(facts, edge.source, edge.replica, edge.errant):
+            ask(name, question)
         for name, gtids in commits_to_look_up(facts, edge):
             ask(name, LogQuestions(commits=(gtids,)))
     for need in needs_of(facts):
@@ -136,6 +135,15 @@ def questions_of(
         if not facts.last[joining.server].logged:
             ask(joining.server, LogQuestions(schemas=True))
     return {name: each for name, each in sorted(asked.items()) if each != LogQuestions()}
+
+
+def _about_given_set(
+    facts: ClusterFacts, source: str, replica: str, extra: GtidSet
+) -> Iterator[tuple[str, LogQuestions]]:
+    """Yield what shows whether a source had a replica's extra GTIDs before it was given its set."""
+    if had := may_have_had(facts.last[source], extra):
+        yield source, LogQuestions(first_log=True)
+        yield replica, LogQuestions(commits=(_ends(had),))
 
 
 def _about_sets(

@@ -201,7 +201,14 @@ def not_decided(facts: ClusterFacts) -> Iterator[Unknown]:
     for name in sorted(facts.fully_read.keys() & candidates.keys()):
         server = facts.last[name]
         evidence_of = server.history_evidence
-        if evidence_of is None or evidence_of.first_log is not None or not logs_received(server):
+        if evidence_of is None:
+            continue
+        if not logs_received(server):
+            if evidence_of.purged_changes is None:
+                fact = f"whether {candidates[name].shortened()} was set in gtid_purged"
+                yield Unknown(facts.snapshot.cluster, name, fact, evidence_of.unread)
+            continue
+        if evidence_of.first_log is not None:
             continue
         if found := candidates[name] & _held_with_content(facts, name, candidates):
             fact = f"whether its logs ever held {found.shortened()}"
@@ -247,7 +254,10 @@ def _about(
 ) -> Finding:
     log = None if server.history_evidence is None else server.history_evidence.first_log
     is_logging = logs_received(server)
-    shown: tuple[Evidence, ...] = (evidence("log_replica_updates", "OFF", server),)
+    shown: tuple[Evidence, ...] = (
+        evidence("log_replica_updates", "OFF", server),
+        evidence("added to gtid_purged, by its error log", gtids, server),
+    )
     if is_logging:
         assert log is not None, "unlogged: the first log was read"
         shown = (
@@ -272,12 +282,11 @@ def _about(
 
 def _by_other_means(name: str, gtids: GtidSet) -> str:
     return (
-        f"{name} has executed {many(gtids)} that none of its channels received. It does not log"
-        " what it applies (log_replica_updates = OFF), so their content cannot be compared."
-        " Possible causes: an operator declared them executed (RESET BINARY LOGS AND GTIDS, then"
-        f" SET GLOBAL gtid_purged): then their rows are missing on {name}, unless a backup"
-        " contained them. Or another channel, removed since, delivered them: then the rows are"
-        f" there. Compare the rows of these transactions on {name} with another server."
+        f"SET GLOBAL gtid_purged declared {many(gtids)} executed on {name}, and none of its"
+        " channels has received them. It does not log what it applies (log_replica_updates = OFF),"
+        f" so their content cannot be compared. Their rows are missing on {name}, unless they were"
+        " there before (RESET BINARY LOGS AND GTIDS; a backup; a channel that was removed since)."
+        f" Compare the rows of these transactions on {name} with another server."
     )
 
 

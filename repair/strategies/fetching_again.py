@@ -100,12 +100,30 @@ def _if_waiting_fits(fetch: Fetch) -> Outcome:
     it as well.
     """
     case, channel = fetch.case, fetch.channel
-    delivers = channel.running and channel.is_connected
-    if delivers or (why := misfit_of_waiting(case, fetch.switch)) is None:
+    why = _may_be_skipped(fetch)
+    if why is None and not (channel.running and channel.is_connected):
+        why = misfit_of_waiting(case, fetch.switch)
+    if why is None:
         return Proposal((fetch.switch,))
     if not case.is_chosen:
         return _refusal_until_compared(case, why)
     return Proposal((fetch.switch,), (as_counted(why),))
+
+
+def _may_be_skipped(fetch: Fetch) -> str | None:
+    """Return that an applier may skip what waits, so that the switch fetches it again; or None.
+
+    A counter that was set and used up between the readings shows in neither.
+    """
+    replica = fetch.replica
+    waits = fetch.channel.retrieved - fetch.case.snapshot_executed[replica.name]
+    if replica.sends_by_sets or not waits:
+        return None
+    return (
+        f"gtid_mode is not ON on {replica.name}, which permits sql_replica_skip_counter: its"
+        f" applier may skip {waits.shortened()}, and auto-position would fetch that after later"
+        " transactions. Set gtid_mode to ON and plan again"
+    )
 
 
 def _refusal_until_compared(case: Case, why: str) -> Refusal:

@@ -596,6 +596,12 @@ def test_a_switch_that_brings_nothing_of_its_finding_starts_what_waits_only_when
     assert warning.startswith(f"{MAY_DIFFER}it may stop the applier or overwrite rows: ")
     running = servers.replace(servers["b"].with_channel("", running=True, is_connected=True))
     assert proposed(refetch(replace(case, model=running))).warnings == (), "it is applied anyway"
+    waits = running["b"].with_channel("", retrieved=gtids("a:1-3 c:1"))
+    assert proposed(refetch(replace(case, model=running.replace(waits)))).warnings == ()
+    permissive = running.replace(replace(waits, sends_by_sets=False))
+    assert "its applier may skip" in reason(refetch(replace(case, model=permissive)))
+    idle = running.replace(replace(running["b"], sends_by_sets=False))
+    assert proposed(refetch(replace(case, model=idle))).warnings == ()
 
 
 @pytest.mark.parametrize("is_asked", [True, False])

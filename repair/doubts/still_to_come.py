@@ -7,7 +7,7 @@ How it works
 A start of c also delivers a:5 as soon as b has it. That includes the case that b has received it
 while a is still committing it, so that no set shows it as executed. On a plain replica that is the
 order of one log, and matches. If a server has committed what its sources do not get, its rows may
-differ.
+differ. So they may if another channel, below a file position, has passed what this one delivers.
 
 If `a` was not read, it is unknown whether such an a:5 exists. The same applies if `b` is a member
 of a group: every member gets what one member has, and no channel shows it. So no channel from such
@@ -65,9 +65,10 @@ def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) ->
         passing = _passing_unseen(after, action) if name == action.server else None
         if passing is not None and unseen is not None:
             return (
-                f"another channel of {name} delivers what {passing} receives by file position from"
-                f" a server outside this snapshot, and may have passed, and {unseen}"
-                f"compare the rows and choose with {offered(case)}"
+                f"{passing} replicates by file position from a server outside this snapshot, and"
+                f" another channel of {name} delivers its work: what {passing} has passed would"
+                f" arrive after later transactions. And {unseen}compare the rows and choose with"
+                f" {offered(case)}"
             )
         behind = _passed_above(after, name) & coming
         if behind:

@@ -8,9 +8,13 @@ and the other may not:
 
     executed by the source when its reading ended, or in the relay log of the replica, not executed
         by the replica when its reading began;
-    executed by the replica when its reading ended, not by the source when its reading began,
-        if a channel can bring it to the source, or the source receives it by another way;
+    executed by the replica when its reading ended, or in the relay log of the source, not executed
+        by the source when its reading began, if a channel can bring it to the source, or the source
+        receives it by another way;
     executed by neither of the two, and by a third server from which channels lead to one of them.
+
+What waits in a relay log and its source has not executed may be another transaction than the one
+that its source logs now (a RESET): it counts as not searched.
 
 If none of these transactions concerns the object (ddl_searches.py), the difference is `proved`: no
 transaction that is on its way removes it. Otherwise it is `likely`, and the text names what

@@ -11,7 +11,7 @@ from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity
 from topology.facts.below_external import missing_below_external
-from topology.facts.cluster_facts import gather_facts
+from topology.facts.cluster_facts import gather_facts, severe_differences
 from topology.policy import Policy
 from topology.readings.read_once import as_last_reading
 from topology.readings.snapshot import ServerSnapshot, ThreadState
@@ -51,6 +51,16 @@ def apart(audit: ClusterAudit) -> list[Finding]:
 
 
 SOURCE = a_server("a", A, gtids("A:1-9"), channels=())
+
+
+def test_what_stands_is_read_again_before_it_is_reported() -> None:
+    """A large transaction of the external source stands for as long as it takes."""
+    for first, is_severe in (("A:1-6", True), ("A:1-5", False)):
+        snapshot = a_cluster("apart", SOURCE, below("b", "A:1-6"))
+        before = (snapshot.first[0], replace(snapshot.first[1], gtid_executed=gtids(first)))
+        facts = gather_facts(replace(snapshot, first=before), DECLARED)
+        assert bool(severe_differences(facts)) is is_severe
+        assert not severe_differences(replace(facts, policy=Policy()))
 
 
 @pytest.mark.parametrize(

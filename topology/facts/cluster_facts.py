@@ -11,6 +11,7 @@ from functools import partial
 from uuid import UUID
 
 from gtid import GtidSet
+from topology.facts.below_external import Sign, missing_below_external
 from topology.facts.cluster_readings import ClusterReadings, readings_of
 from topology.facts.edge_facts import EdgeFacts, edge_facts
 from topology.facts.group_facts import GroupFacts, group_facts, severe_group_differences
@@ -107,7 +108,7 @@ def severe_differences(facts: ClusterFacts) -> tuple[object, ...]:
     """Return the differences that are severe and cheap to read again.
 
     Backlogs need no confirmation. A loss, an errant transaction, a bypass or a purge is reported
-    only when another reading shows the same.
+    only when another reading shows the same. So is what an external source does not pass on.
     """
     edges = (
         (edge.source, edge.replica, edge.channel.name, part)
@@ -116,7 +117,9 @@ def severe_differences(facts: ClusterFacts) -> tuple[object, ...]:
         if part
     )
     stalls = stalls_of(facts.appliers, facts.policy)
-    return (*facts.lost, *edges, *stalls, *severe_group_differences(facts.groups))
+    below = missing_below_external(facts.graph, facts.policy, facts.fully_read)
+    stands = (each for each in below if each.sign is Sign.STANDS)
+    return (*facts.lost, *edges, *stalls, *stands, *severe_group_differences(facts.groups))
 
 
 def _severe_parts(edge: EdgeFacts) -> tuple[GtidSet, ...]:

@@ -13,8 +13,7 @@ and the other may not:
         receives it by another way;
     executed by neither of the two, and by a third server from which channels lead to one of them.
 
-What waits in a relay log and its source has not executed may be another transaction than the one
-that its source logs now (a RESET): it counts as not searched.
+What waits in a relay log may be another transaction than its source logs now (a RESET).
 
 If none of these transactions concerns the object (ddl_searches.py), the difference is `proved`: no
 transaction that is on its way removes it. Otherwise it is `likely`, and the text names what

@@ -282,7 +282,10 @@ class _Shape:
             tuple([at for at, place in pairs if old[place] != new[place]])
             for old, new in zip(rows[was], rows[becomes], strict=True)
         ]
-        columns = {at: self._column(at, rows) for at in {*chain.from_iterable(changes)}}
+        # Generated columns are not written; an ENUM's error value there, or damage, counts.
+        unwritten = {at for at in self.places if self.table.columns[at].is_generated}
+        wanted = unwritten.union(chain.from_iterable(changes))
+        columns = {at: self._column(at, rows) for at in wanted}
         lines: list[str] = []
         for number, (changed, end) in enumerate(zip(changes, ends, strict=True)):
             if not changed:

@@ -63,15 +63,20 @@ def position_bypass(
     await_uptime(there)
     there.execute(there.dialect.stop_replica)
     skipped = commit(here, *["INSERT INTO bypassed.t () VALUES ()"] * skipped_count)
-    log_file, log_pos = here.binary_log_position()
+    move_past(here, there)
     applied = commit(here, *["INSERT INTO bypassed.t () VALUES ()"] * 2)
-    there.execute(
-        there.dialect.change_source_to(auto_position=0, log_file=log_file, log_pos=log_pos),
-        there.dialect.start_replica,
-    )
     wait_for(there, applied)
     await_status(there, _both_threads_run)
     return PositionBypass(source=here, replica=there, skipped=skipped, applied=applied)
+
+
+def move_past(source: Server, replica: Server) -> None:
+    """Start a stopped replica at the end of its source's log: it passes what it has not read."""
+    file, position = source.binary_log_position()
+    replica.execute(
+        replica.dialect.change_source_to(auto_position=0, log_file=file, log_pos=position),
+        replica.dialect.start_replica,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from compose.faults import commit, position_bypass
+from compose.faults import commit, move_past, position_bypass
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
 from gtid_audit.cli import run
@@ -109,11 +109,7 @@ def test_a_row_that_an_exchanged_partition_brought_is_not_the_one_of_a_gap(pair9
     wait_for(b, executed(a))
     b.execute(b.dialect.stop_replica)
     commit(a, "UPDATE parted.t SET v = 'new' WHERE id = 1")
-    file, position = a.binary_log_position()
-    b.execute(
-        b.dialect.change_source_to(auto_position=0, log_file=file, log_pos=position),
-        b.dialect.start_replica,
-    )
+    move_past(a, b)
     a.execute("ALTER TABLE parted.t EXCHANGE PARTITION p0 WITH TABLE parted.x")
     _replicate(pair97, "INSERT INTO parted.t VALUES (1, 'new')")
     assert (rows(a, "parted.t"), rows(a, "parted.x")) == ([(1, "new")], [(1, "new")])

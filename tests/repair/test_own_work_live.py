@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compose.faults import commit, table_on
+from compose.faults import commit, move_past, table_on
 from compose.native.shapes import Pair, wait_for
 from repair.model.actions import AutoPositionOn, StartChannel
 from tests.repair.live import await_clean, examine, executed, rows, run_plan
@@ -76,11 +76,7 @@ def passed_an_update(pair: Pair) -> None:
     a.execute(a.dialect.stop_replica)
     b.execute(b.dialect.stop_replica)
     commit(a, "UPDATE own.t SET note = 'passed' WHERE id = 1")
-    file, position = a.binary_log_position()
-    b.execute(
-        b.dialect.change_source_to(auto_position=0, log_file=file, log_pos=position),
-        b.dialect.start_replica,
-    )
+    move_past(a, b)
 
 
 @pytest.mark.parametrize("shape", ["pair97", "pair56"])

@@ -144,7 +144,8 @@ ROWS: tuple[Row, ...] = (
         " source, and the source has no earlier transaction of that origin. If both servers have"
         " earlier transactions of both, the transactions wait for the channel: A7. If a server"
         " outside the audit may deliver them, it is a warning and likely; it is info while earlier"
-        " ones arrive. It is also likely if no server of the audit has the server_uuid.",
+        " ones arrive. It is also likely if no server of the audit has the server_uuid, or if the"
+        " source has purged others of that origin and has no log from before these.",
     ),
     Row(
         "E2", "errant, already purged", "critical", True,

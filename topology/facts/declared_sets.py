@@ -6,9 +6,9 @@ dump. If the set is too small, the rest looks errant on the replicas of that ser
 are there: a redo would add them a second time. The same sets are left if a backup was restored that
 is older than these transactions; then their rows are missing.
 
-The evidence: the server has purged earlier transactions of the same TSID, although its logs begin
-with the first one. A purge of old logs leaves a log with a higher number. What was committed after
-that log was begun, it never had.
+The evidence: the source has purged other transactions of the same TSID, and none of its logs is
+from before the extra ones. A purge of old logs leaves that as well, so nothing is certain then.
+What was committed after its oldest log was begun, it never had: a RESET begins the logs again.
 """
 
 from typing import Final
@@ -18,11 +18,12 @@ from topology.facts.reset_signs import has_log_from_before, may_have_had
 from topology.readings.snapshot import ServerSnapshot
 
 # The fact of an extra set whose source may have its rows.
-DECLARED: Final = "set by hand on its source: gtid_purged, with logs that begin at number 1"
+DECLARED: Final = "others of the same origin purged on its source, which has no log from before"
 _TEXT: Final = (
-    " {source} was given its GTID set (gtid_purged): a restore, a clone or a dump, or RESET BINARY"
-    " LOGS AND GTIDS before a promotion. If it had executed {what} of these before, their rows are"
-    " there and only the GTIDs are missing. Compare the rows on {source} before you repair."
+    " {source} has purged others of the same origin, and no log of it that was read is from before"
+    " {what}. If it had executed these before it was given its GTID set (gtid_purged: a restore, a"
+    " dump, or RESET BINARY LOGS AND GTIDS before a promotion), their rows are there and only the"
+    " GTIDs are missing. Compare the rows on {source} before you repair."
 )
 
 

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 
 from gtid import GtidSet, Tsid
 from topology.facts.applier_workers import commits_in_order
-from topology.facts.declared import has_its_first_log
 from topology.readings.dialect import dialect_of
 from topology.readings.history_evidence import CommitRecord, ends_of
 from topology.readings.notable_settings import may_ignore_errors, notable_values
@@ -228,10 +227,13 @@ def received_present_ones(
 
 
 def may_have_had(source: ServerSnapshot, gtids: GtidSet) -> GtidSet:
-    """Return which of some extra GTIDs a source may have executed before it was given its set."""
+    """Return which of some extra GTIDs a source may have executed, as far as its sets show it.
+
+    It has purged others of the same TSID: its set may have been set by hand. With
+    log_replica_updates = OFF it counts all that it receives as purged.
+    """
     purged = source.gtid_purged or GtidSet()
-    is_silent = "log_replica_updates" in notable_values(source.notable_settings)
-    if is_silent or not has_its_first_log(source):
+    if "log_replica_updates" in notable_values(source.notable_settings):
         return GtidSet()
     return GtidSet.union_of(gtids.from_tsid(tsid) for tsid in gtids.tsids if tsid in purged.tsids)
 

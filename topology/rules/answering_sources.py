@@ -105,17 +105,22 @@ def may_arrive_from(facts: ClusterFacts, name: str, gtids: GtidSet) -> str:
 def _waits_unreported(facts: ClusterFacts, name: str, gtids: GtidSet) -> bool:
     """Return whether a relay log lists some of these that its source, or every server, lost."""
     readings = comparable(facts)
-    there = GtidSet.union_of(each.last.gtid_executed for each in readings.values())
     sources = {
         edge.channel.name: readings[edge.source].last.gtid_executed
-        for edge in facts.graph.edges
-        if edge.replica == name and edge.source in readings
+        for edge in facts.graph.into(name)
+        if edge.source in readings
     }
     executed = readings[name].last.gtid_executed
     return any(
-        not (gtids & channel.gtid_retrieved) <= executed | sources.get(channel.name, there)
+        not waits <= executed | sources.get(channel.name, _executed_anywhere(facts))
         for channel in facts.last[name].channels or ()
+        if (waits := gtids & channel.gtid_retrieved)
     )
+
+
+@keep_last_result
+def _executed_anywhere(facts: ClusterFacts) -> GtidSet:
+    return GtidSet.union_of(each.last.gtid_executed for each in comparable(facts).values())
 
 
 def answering_source(

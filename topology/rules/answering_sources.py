@@ -36,6 +36,7 @@ _NOTHING: Final = GtidSet()
 NOT_EVALUATED: Final = "not evaluated"
 
 
+@keep_last_result
 def comparable(facts: ClusterFacts) -> dict[str, ReadTwice]:
     """Return the servers that were read twice, and neither restarted nor reset in between.
 

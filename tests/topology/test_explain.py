@@ -226,6 +226,14 @@ MORE_TEXTS: tuple[tuple[str, str | None], ...] = (
     ("Got a packet bigger than 'slave_max_allowed_packet' bytes", "A4"),
     ("Fatal error: failed to set network namespace 'east'", "A4"),
     ("The server is currently in offline mode", "A4"),
+    (
+        (
+            "Error connecting to source 'r@h:1'. This was attempt 3/86400, with a delay of 1"
+            " seconds between attempts. Message: Connections using insecure transport are"
+            " prohibited while --require_secure_transport=ON."
+        ),
+        "A4",
+    ),
     ("Replication event checksum verification failed while reading from network.", "A4"),
     ("Master command COM_REGISTER_SLAVE failed: Access denied for user 'r'@'h'", "A4"),
     (

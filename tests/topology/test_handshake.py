@@ -358,7 +358,8 @@ def test_the_steps_use_the_channels_addresses_and_the_words_of_each_version() ->
     found = handshake_matrix(snapshot, audit_cluster(snapshot), Policy())
     change = (
         "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'inside-a.example', SOURCE_PORT = 3306,"
-        " SOURCE_USER = '(account)', SOURCE_PASSWORD = '(password)', SOURCE_AUTO_POSITION = 1;"
+        " SOURCE_USER = '(account)', SOURCE_PASSWORD = '(password)', SOURCE_SSL = 1,"
+        " SOURCE_AUTO_POSITION = 1;"
     )
     stop, versions, c = promotion_steps(promotion_of(found, "a"), snapshot)  # b follows a already
     assert "Stop all writes" in stop.what
@@ -411,6 +412,30 @@ def test_a_source_that_is_not_one_of_the_servers_makes_the_answer_unknown() -> N
     snapshot = a_cluster("cluster", *servers)
     declared = Policy(external_sources=frozenset({"x.example:3306"}))
     assert handshake_matrix(snapshot, audit_cluster(snapshot, declared), declared).unread == ()
+
+
+def test_a_source_that_requires_tls_is_named_and_its_channels_get_it() -> None:
+    channel = a_channel("a", A)
+    servers = (
+        one("a", "a:1"),
+        one("b", "a:1", settings=(("require_secure_transport", "ON"),), channels=(channel,)),
+        one("c", "a:1", channels=(channel,)),
+    )
+    snapshot = a_cluster("cluster", *servers)
+    found = matrix(*servers)
+    doubt = "b has require_secure_transport = ON: it refuses a channel without SOURCE_SSL = 1"
+    assert [each for each in found.answer(replica="c", source="b").doubts if doubt in each]
+    assert not found.answer(replica="c", source="a").doubts
+    steps = promotion_steps(promotion_of(found, "b"), snapshot)
+    [change] = [step.statements[1] for step in steps if step.server == "c" and step.statements]
+    assert "SOURCE_PORT = 3306, SOURCE_SSL = 1, SOURCE_AUTO_POSITION = 1;" in change
+
+
+def test_a_replica_that_is_connected_has_what_its_source_requires() -> None:
+    channel = a_channel("a", A)
+    tls = one("a", "a:1", settings=(("require_secure_transport", "ON"),))
+    found = matrix(tls, one("b", "a:1", channels=(channel,)))
+    assert not found.answer(replica="b", source="a").doubts
 
 
 def test_a_server_without_a_channel_needs_an_account_and_the_candidate_is_detached() -> None:

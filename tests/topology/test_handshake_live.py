@@ -242,6 +242,7 @@ def test_a_set_is_served_by_the_servers_that_have_not_purged(installation97: Ins
 
 
 OFFLINE = 3032
+NO_TLS = 3159
 
 
 def test_settings_that_refuse_are_predicted_with_their_text(installation97: Installation) -> None:
@@ -264,6 +265,17 @@ def test_settings_that_refuse_are_predicted_with_their_text(installation97: Inst
         point(b, a)
         assert outcome_of(b)[0] == OFFLINE
         a.execute("SET GLOBAL offline_mode = OFF")
+        a.execute("SET GLOBAL require_secure_transport = ON")
+        answer = matrix_of(read(two)).answer(replica="b", source="a")
+        assert [each for each in answer.doubts if "a channel without SOURCE_SSL = 1" in each]
+        b.execute("STOP REPLICA", "CHANGE REPLICATION SOURCE TO SOURCE_SSL = 0")  # 9.7: 1
+        point(b, a)
+        assert outcome_of(b)[0] == NO_TLS
+        b.execute("STOP REPLICA IO_THREAD", "CHANGE REPLICATION SOURCE TO SOURCE_SSL = 1")
+        b.execute("START REPLICA IO_THREAD")
+        assert outcome_of(b) == (0, "")
+        assert not matrix_of(read(two)).answer(replica="b", source="a").doubts
+        a.client("SET GLOBAL require_secure_transport = OFF")
         a.execute("SET GLOBAL gtid_mode = ON_PERMISSIVE")
         hold(FailedCheck.SOURCE_MODE)
         a.execute("SET GLOBAL gtid_mode = ON")

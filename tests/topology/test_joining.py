@@ -306,6 +306,17 @@ def test_what_keeps_a_connection_from_being_accepted(
     assert found.grade is (Grade.LIKELY if words else Grade.PROVED)
 
 
+@pytest.mark.parametrize("value", ["ON", "OFF"])
+def test_what_a_new_channel_needs_is_named_and_is_no_doubt(value: str) -> None:
+    schemas = {"history_evidence": HistoryEvidence(None, (), schemas_count=0)}
+    a = one("a", "A:1-9", settings=(*ON, ("require_secure_transport", value)))
+    servers = (a, one("b", "A:1-5", **schemas))
+    [found] = can_join(gather_facts(a_cluster("two", *servers), Policy()))
+    assert found.grade is Grade.PROVED
+    needs = "a has require_secure_transport = ON: a channel from it needs SOURCE_SSL = 1"
+    assert (needs in found.explanation) is (value == "ON")
+
+
 @pytest.mark.parametrize(("logged", "is_refused"), [("ON", False), ("OFF", True)])
 def test_a_candidate_that_does_not_log_what_it_receives_refuses_the_server_later(
     logged: str, *, is_refused: bool

@@ -17,6 +17,7 @@ _NOT_OF_THE_GROUP: Final = "the member has transactions that the group does not 
 _PACKET: Final = "an event is larger than the receiver permits"
 _NAMESPACE: Final = "the network namespace of the channel is not there"
 _OFFLINE: Final = "the source is in offline mode"
+_TLS: Final = "the source requires TLS"
 _HOOK: Final = "a plugin refused the transaction"
 
 RECEIVER_TEXTS: Final[tuple[ErrorText, ...]] = (
@@ -153,6 +154,18 @@ RECEIVER_TEXTS: Final[tuple[ErrorText, ...]] = (
         ("When the maintenance of the source is over: SET GLOBAL offline_mode = OFF there.",),
     ),
     ErrorText(
+        _TLS,  # seen on 9.7.4
+        r"Connections using insecure transport are prohibited",
+        "A4",
+        "require_secure_transport is ON on the source, and the channel does not use TLS.",
+        (
+            (
+                "STOP REPLICA IO_THREAD, CHANGE REPLICATION SOURCE TO SOURCE_SSL = 1, START REPLICA"
+                " IO_THREAD. The receiver goes on where it was; the relay log stays."
+            ),
+        ),
+    ),
+    ErrorText(
         _HOOK,
         r"(?:Error on observer while running replication hook|Failed to run '\w+' hook)",
         "A4",
@@ -169,5 +182,6 @@ RECEIVER_NUMBERS: Final[dict[int, str]] = {
     3787: _ENCRYPTED,
     13118: _HEARTBEAT,
     3032: _OFFLINE,
+    3159: _TLS,
     3100: _HOOK,
 }

@@ -52,7 +52,7 @@ from topology.facts.refusal_texts import (
 from topology.facts.runway import LogDeadline
 from topology.readings.dialect import BINARY_LOG, BINARY_LOG_FILTERS
 from topology.readings.notable_settings import notable_values
-from topology.readings.snapshot import ReadServer, ServerSnapshot
+from topology.readings.snapshot import ReadServer, ServerSnapshot, ThreadState
 from topology.readings.version import ServerVersion, follows, refuse_each_other
 
 _UNKNOWN_VERSION: Final = ServerVersion(0, 0)
@@ -303,6 +303,11 @@ def _doubts(offer: Offer, source: ReadServer, fetched: GtidSet) -> list[str]:
     doubts = list(log_doubts(source, fetched, replica=offer.name))
     if (closed := offline_text(source)) is not None:
         doubts.append(closed)
+    if requires_tls(source) and not _is_connected(offer, source):
+        doubts.append(
+            f"{source.name} has require_secure_transport = ON: it refuses a channel without"
+            " SOURCE_SSL = 1 (error 3159)"
+        )
     received = source.gtid_retrieved - source.gtid_executed
     if received and "log_replica_updates" in notable_values(source.notable_settings):
         doubts.append(
@@ -336,6 +341,20 @@ def offline_text(source: ServerSnapshot) -> str | None:
     return (
         f"offline_mode is ON on {source.name}: it refuses accounts without CONNECTION_ADMIN (or"
         " SUPER) with error 3032"
+    )
+
+
+def requires_tls(source: ServerSnapshot) -> bool:
+    """Return whether a server refuses connections without TLS (5.7.8 and later)."""
+    return dict(source.settings or ()).get("require_secure_transport") in ("ON", "1")
+
+
+def _is_connected(offer: Offer, source: ServerSnapshot) -> bool:
+    """Return whether a replica is connected to a source: the channel has what it requires."""
+    channels = (offer.server.channels or ()) if offer.server is not None else ()
+    return any(
+        each.source_uuid == source.server_uuid and each.receiver is ThreadState.RUNNING
+        for each in channels
     )
 
 

@@ -6,7 +6,9 @@
 2. A replica that has a running channel from its new source, with auto-position, needs no step.
    What the source still has for it arrives after the next connection: a receiver that has gone
    past it does not request it before (H1).
-3. A channel keeps the account and password that it has. A server without a channel needs both.
+3. A channel keeps the account and password that it has. A server without a channel needs both,
+   and TLS from 8.0.4 on: caching_sha2_password sends no password without it (2061). A source with
+   require_secure_transport refuses every channel without TLS (3159).
 """
 
 from collections.abc import Collection, Iterator
@@ -15,22 +17,31 @@ from typing import Final
 from binlog.quoting import quote_number, quote_string
 from gtid import GtidSet
 from topology.facts.graph import Edge, Graph
+from topology.facts.source_answer import requires_tls
 from topology.facts.unseen import address_of
 from topology.handshake.group_steps import for_channel
 from topology.handshake.promotion import PromotionStep
 from topology.handshake.server_ids import SharedServerId
 from topology.readings.dialect import Dialect, dialect_of
 from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
+from topology.readings.version import ServerVersion
 
+_CACHING_SHA2: Final = ServerVersion(8, 0, 4)  # how accounts authenticate by default since then
+_OLDEST: Final = ServerVersion(5, 6, 0)
 _NO_VERSION: Final = "Its version was not read, so no statement is shown: audit the servers again."
 
 
 def point_step(
-    replica: ServerSnapshot, source: str, what: str, *, address: tuple[str, int], graph: Graph
+    replica: ServerSnapshot,
+    source: ServerSnapshot,
+    what: str,
+    *,
+    address: tuple[str, int],
+    graph: Graph,
 ) -> PromotionStep:
     """Return how a replica gets a source; without statements if the operator must choose."""
     channels = replica.channels or ()
-    channel = channel_to_change(replica, source, graph)
+    channel = channel_to_change(replica, source.name, graph)
     if channel is None and channels:
         return PromotionStep(
             replica.name, f"{what} It has {len(channels)} channels: choose the one to change."
@@ -42,6 +53,9 @@ def point_step(
     if channel is None:
         what += " It has no channel: put in the account for replication and its password."
         account = f" {prefix}USER = '(account)', {prefix}PASSWORD = '(password)',"
+    is_new = channel is None and (replica.version or _OLDEST) >= _CACHING_SHA2
+    if requires_tls(source) or is_new:
+        account += f" {prefix}SSL = 1,"
     host, port = address
     where = for_channel(replica, channel.name if channel is not None else "")
     change = (

@@ -356,7 +356,13 @@ class _Steps:
             )
 
     def _point(self, replica: ServerSnapshot, source: str, what: str) -> PromotionStep:
-        return point_step(replica, source, what, address=self.addresses[source], graph=self.graph)
+        return point_step(
+            replica,
+            self.servers[source],
+            what,
+            address=self.addresses[source],
+            graph=self.graph,
+        )
 
 
 def _have(names: tuple[str, ...]) -> str:

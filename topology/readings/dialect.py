@@ -275,6 +275,7 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "replica_type_conversions": ("replica_type_conversions", "slave_type_conversions"),
     "sql_replica_skip_counter": ("sql_replica_skip_counter", "sql_slave_skip_counter"),
     "offline_mode": ("offline_mode",),
+    "require_secure_transport": ("require_secure_transport",),
     "wsrep_on": ("wsrep_on",),  # Galera only
     "hostname": ("hostname",),
     "port": ("port",),
@@ -296,6 +297,7 @@ SETTINGS_OF_VERSIONS: dict[str, tuple[ServerVersion | None, ServerVersion | None
     "binlog_row_value_options": (ServerVersion(8, 0, 3), None),
     "replica_preserve_commit_order": (_COMMIT_ORDER, None),
     "offline_mode": (ServerVersion(5, 7, 5), None),
+    "require_secure_transport": (ServerVersion(5, 7, 8), None),
     "super_read_only": (ServerVersion(5, 7, 8), None),
     "expire_logs_days": (None, ServerVersion(8, 0, 0)),
     "relay_log_info_repository": (None, ServerVersion(8, 2, 0)),

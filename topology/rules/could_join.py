@@ -9,6 +9,7 @@ from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.joining import Joining, evaluate_parts
 from topology.facts.memberships import group_name_of, uuid_of_group
 from topology.facts.reset_signs import excludes_reset
+from topology.facts.source_answer import requires_tls
 from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, many
 from topology.rules.joining_doubts import refusal_doubts
@@ -65,6 +66,11 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
             text += (
                 f" {server} also has {many(allowed)} that {candidate} does not have, with UUIDs"
                 " that the policy allows."
+            )
+        if requires_tls(facts.last[candidate]):
+            text += (
+                f" {candidate} has require_secure_transport = ON: a channel from it needs"
+                " SOURCE_SSL = 1 (else error 3159)."
             )
         if joining.ahead:
             text += f" {candidate} still has to receive {many(joining.ahead)} that {server} has."

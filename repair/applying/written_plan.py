@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gtid import GtidError, GtidSet
-from repair.repair_plan import unreported_of
+from repair.repair_plan import LEFT_OUT, unreported_of
 from repair.scripts.steps import ExpectedChannel, ExpectedState
 
 READABLE_VERSIONS: Final = (2,)
@@ -72,6 +72,11 @@ class WrittenPlan:
     def unreported(self) -> tuple[str, ...]:
         """Return the warnings about what stays different and no later audit reports."""
         return unreported_of(self.warnings)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Return the warnings about data that the plan leaves out: OK is not said without them."""
+        return tuple(each for each in self.warnings if each.startswith(LEFT_OUT))
 
     def server(self, name: str) -> PlannedServer:
         """Return a server of the plan."""

@@ -12,7 +12,7 @@ from repair.scripts.procedure import Procedure, Setting
 from repair.scripts.row_procedures import row_is
 from repair.scripts.server_checks import tables_there
 from repair.scripts.unread_sources import reconnections
-from repair.sql.channel_queries import for_channel, waits_here
+from repair.sql.channel_queries import ChannelQuestions, for_channel, waits_here
 from repair.sql.guard import Guard
 from repair.sql.privileges import StatementKind
 from repair.sql.script import (
@@ -47,7 +47,26 @@ def _as_seen(action: InjectEmpty | AppendPurged, setting: Setting) -> tuple[Guar
         not_owned(name, action.gtids),
         *((keeps_history(name, seen, so=so),) if seen else ()),
         *_received_since(action, setting),
+        *_gives_no_gtids(action, setting),
     )
+
+
+def _gives_no_gtids(action: InjectEmpty | AppendPurged, setting: Setting) -> Iterator[Guard]:
+    """Require that a channel which stopped at one of these continues once it is executed.
+
+    One with ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS gives the transaction the next number instead,
+    and stops at it again (seen on 9.7.4).
+    """
+    for channel in setting.server.channels:
+        asks = ChannelQuestions.of(setting.server.version, channel.name)
+        if not channel.stuck_at & action.gtids or asks.assigned_gtids == "NULL":
+            continue
+        yield Guard(
+            f"{asks.assigned_gtids} IS NULL",
+            f"{action.server}: its channel numbers transactions itself"
+            " (ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS), so no GTID skips one; nothing was changed;"
+            " move it past the event by position",
+        )
 
 
 def _received_since(action: InjectEmpty | AppendPurged, setting: Setting) -> Iterator[Guard]:

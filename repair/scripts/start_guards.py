@@ -248,11 +248,14 @@ def refuses_nothing(
 ) -> Iterator[Guard]:
     """Require that the channel's own settings refuse nothing, unless the start was selected.
 
-    A channel that ran with them applied everything that arrived until then. What waits may be
-    refused: DDL that creates a table without a key (3750), a statement (3944), or an operation for
-    which its account has no privilege (13496).
+    A channel that ran with them applied everything that arrived until then; so did one that an
+    error stopped. Otherwise, what waits may be refused: DDL that creates a table without a key
+    (3750), a statement (3944), or an operation for which its account has no privilege (13496).
     """
-    if action.by_choice or not setting.arriving or asks.restrictions == "NULL":
+    is_stopped_by_error = setting.channel(action.channel).applier_errno != 0
+    if action.by_choice or is_stopped_by_error or not setting.arriving:
+        return
+    if asks.restrictions == "NULL":
         return
     yield Guard(
         f"IFNULL({asks.runs}, FALSE) OR {asks.restrictions} IS NULL",

@@ -31,6 +31,7 @@ from repair.model.missing_on import may_be_on_their_way, targets_without, unfini
 from repair.model.remaining_action import remaining_part
 from repair.model.replication_model import ModelServer, upstream
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal, SavedContent
+from repair.repair_plan import LEFT_OUT, MAY_DIFFER
 from repair.scripts.replay_texts import CannotSave, saved_content
 from repair.strategies.conflicts import behind_later_ones, not_to_go_on
 from repair.strategies.resuming import fetches_again, misfits_when_resumed, resuming_actions
@@ -179,18 +180,18 @@ def _content_warnings(
         return
     what = "its content was not read" if content is None else described(content, wanted)
     yield (
-        f"the GTID sets will agree and the data will NOT: what {wanted.shortened()} did is left"
-        f" out permanently on {names} ({what}). Later changes of the rows that differ then stop an"
-        " applier, or replace them on the servers that have them"
+        f"{LEFT_OUT}what {wanted.shortened()} did is left out permanently on {names} ({what})."
+        " Later changes of the rows that differ then stop an applier, or replace them on the"
+        " servers that have them"
     )
     if content is not None:
         yield from halves_left_out(content, names)
     unread = wanted if content is None else wanted & content.of_class(ContentClass.UNREAD)
     if unread:
         yield (
-            f"THE DATA WAS NOT CHECKED: no log shows what {unread.shortened()} did. Compare the"
-            f" rows of {names} with a server that has it before you run this (`gtid-audit repair"
-            " check-data`)"
+            f"{MAY_DIFFER}THE DATA WAS NOT CHECKED: no log shows what {unread.shortened()} did."
+            f" Compare the rows of {names} with a server that has it before you run this"
+            " (`gtid-audit repair check-data`)"
         )
     deliverable = deliverable_to(case, targets)
     if deliverable:

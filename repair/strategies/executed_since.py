@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from repair.content.transaction_content import RowState
 from repair.model.strategy_case import Case, Outcome, Refusal
+from repair.repair_plan import MAY_DIFFER
 from repair.strategies.conflicts import not_to_go_on, resolve_conflict
 from repair.strategies.starting import start_channel
 from topology.readings.transaction_class import ContentClass
@@ -49,8 +50,8 @@ def resolve_or_start(case: Case) -> Outcome:
     if isinstance(outcome, Refusal) or not missing:
         return outcome
     warning = (
-        f"{what} counts as executed on {replica.name}, and the start continues after it:"
-        f" {missing}. What is missing stays missing"
+        f"{MAY_DIFFER}{what} counts as executed on {replica.name}, and the start continues after"
+        f" it: {missing}. What is missing stays missing"
     )
     return replace(outcome, warnings=(warning, *outcome.warnings))
 

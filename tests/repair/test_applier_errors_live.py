@@ -17,6 +17,7 @@ from tests.repair.live import (
     examine,
     executed,
     rows,
+    run_plan,
     statements_of,
     wait_until,
 )
@@ -150,6 +151,30 @@ def test_a_wait_that_was_given_up_ends_with_the_lock(
     wait_for(b, held.held)
     await_clean(pair)
     assert executed(b) == executed(pair.a)
+
+
+def test_a_channel_with_restrictions_goes_on_after_what_is_left_out(pair97: Pair) -> None:
+    """It applied all until the error: the plan does not stop half-way, with the GTID used up."""
+    a, b = pair97.a, pair97.b
+    unlogged = "SET SESSION sql_log_bin = 0"
+    a.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
+    pair97.settle()
+    b.execute(
+        unlogged,
+        "CREATE USER 'applier'@'%'",
+        "GRANT REPLICATION_APPLIER, SESSION_VARIABLES_ADMIN ON *.* TO 'applier'@'%'",
+        "GRANT INSERT ON d.* TO 'applier'@'%'",
+        "INSERT INTO d.t VALUES (1)",
+        "STOP REPLICA",
+        "CHANGE REPLICATION SOURCE TO PRIVILEGE_CHECKS_USER = 'applier'@'%'",
+        "START REPLICA",
+    )
+    a.execute("INSERT INTO d.t VALUES (1)", "INSERT INTO d.t VALUES (2)")
+    faults.await_applier_stopped(b)
+    run_plan(pair97, examine(pair97).plan({"A2": "inject_empty"}))
+    pair97.settle()
+    assert rows(b, "d.t") == [(1,), (2,)]
+    b.execute("STOP REPLICA", "CHANGE REPLICATION SOURCE TO PRIVILEGE_CHECKS_USER = NULL")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from repair.applying.audit_afterwards import compare_with_plan, made_alike
 from repair.applying.written_plan import WrittenPlan, read_plan
 from repair.content.row_versions import RowsRead, RowVersions
 from repair.render import PLAN, render_files
-from repair.repair_plan import Afterwards
+from repair.repair_plan import LEFT_OUT, Afterwards
 from tests.repair.script_cases import finding, full_plan, steps
 from topology.catalogue.findings import ClusterAudit, Severity, Unknown, Verdict, verdict_of
 
@@ -47,6 +47,14 @@ def test_what_was_announced_does_not(severity: Severity) -> None:
     assert text.startswith(f"the audit afterwards: {audit(severity).verdict.value}. ")
     assert text.endswith(f"the plan announced: {finding().code}")
     assert "did not announce" not in text
+
+
+def test_ok_is_not_said_without_the_data_that_is_left_out() -> None:
+    """An audit reports it only if it compares contents."""
+    sound = replace(audit(Severity.INFO), findings=(), verdict=Verdict.OK)
+    warning = f"{LEFT_OUT}what it did is left out"
+    verdict, text = compare_with_plan(sound, replace(plan(), warnings=("other", warning)))
+    assert (verdict, text) == (Verdict.OK, f"the audit afterwards: OK. {warning}")
 
 
 @pytest.mark.parametrize(("code", "counts"), [("E1", True), ("H1", True), ("A7", False)])

@@ -13,7 +13,7 @@ from compose.native.shapes import Pair
 from repair.adapters import transactions_without_gtid
 from repair.adapters.transactions_without_gtid import read_without_gtid
 from repair.model.strategy_case import WithoutGtid
-from tests.repair.live import examine, rows, run_plan, run_step, targets_of, wait_until
+from tests.repair.live import examine, executed, rows, run_plan, run_step, targets_of, wait_until
 from topology.catalogue.findings import Grade
 
 pytestmark = pytest.mark.slow  # a rare shape: make nightly
@@ -69,6 +69,31 @@ def test_a_channel_that_assigns_gtids_goes_on(pair97: Pair) -> None:
         plan = examine(pair97).plan({"E1": strategy})
         [left] = [each for each in plan.not_planned if each.code == "E1"]
         assert "carries the server_id of a, which may have committed it without a GTID" in left.why
+
+
+def test_a_channel_that_assigns_gtids_is_past_nothing_by_a_gtid(pair97: Pair) -> None:
+    """It gives the transaction the next number, and stops at it again: no GTID is used up."""
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
+    pair97.settle()
+    a.execute("STOP REPLICA", "RESET REPLICA ALL")
+    modes(a, DOWN)
+    b.execute(
+        "STOP REPLICA",
+        "CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 0,"
+        " ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL",
+        "SET SESSION sql_log_bin = 0",
+        "INSERT INTO d.t VALUES (1)",
+        "START REPLICA",
+    )
+    a.execute("INSERT INTO d.t VALUES (1)")
+    faults.await_applier_stopped(b)
+    before = executed(b)
+    plan = examine(pair97).plan({"A2": "inject_empty"})
+    assert [each.action for each in plan.steps][:1] == ["InjectEmpty"]
+    refused = run_step(pair97, plan, plan.steps[0])
+    assert "so no GTID skips one; nothing was changed" in refused.stderr
+    assert executed(b) == before
 
 
 @pytest.mark.parametrize("auto_position", [0, 1])

@@ -56,6 +56,13 @@ def check_data(
             help="How many seconds to wait for a replica that is behind.",
         ),
     ] = 60.0,
+    as_they_are: Annotated[
+        bool,
+        typer.Option(
+            "--as-they-are",
+            help="Do not wait for what one of them has not executed: what it did differs.",
+        ),
+    ] = False,
     as_json: AsJson = False,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
@@ -70,11 +77,14 @@ def check_data(
     from gtid_audit.views.checked_data_text import checked_data_document, show_checked_data
     from repair.adapters.compare_rows import STATEMENT_SECONDS_MAX, CheckLimits
 
+    if as_they_are and record is not None:
+        raise exits.UsageProblem("--as-they-are and --record exclude each other")
     limits = CheckLimits(
         statement_seconds_max=seconds_of(timeout) or STATEMENT_SECONDS_MAX,
         behind_seconds_max=behind,
         threads_running_max=threads,
         pause_seconds=pause,
+        as_they_are=as_they_are,
     )
     with progress() as line:
         found = checked_rows(

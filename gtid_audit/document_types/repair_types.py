@@ -67,6 +67,7 @@ CHECKED_DATA: Final = document_of(
     servers=list_of(TEXT),
     unread=TEXT.or_null(),
     earlier_parts=NUMBER,
+    apart=TEXT.or_null(),
     tables=list_of(
         record_of(
             database=TEXT,

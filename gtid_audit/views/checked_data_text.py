@@ -29,6 +29,9 @@ def show_checked_data(found: CheckedData) -> None:
     if found.earlier_parts:
         earlier = f"{counted(found.earlier_parts, 'part')} as recorded by an earlier run"
         parts.append(Text(earlier, QUIET))
+    if found.apart:
+        waits = f"Compared as they are, without waiting. {found.apart}. Rows of these may differ."
+        parts += [Text(), line_of(waits)]
     if found.unread:
         parts += [Text(), line_of(f"not read: {found.unread}")]
     for table in found.tables:
@@ -79,6 +82,7 @@ def checked_data_document(found: CheckedData) -> dict[str, Any]:
             "servers": [found.left, found.right],
             "unread": found.unread or None,
             "earlier_parts": found.earlier_parts,
+            "apart": found.apart or None,
             "tables": [
                 {
                     "database": each.schema,

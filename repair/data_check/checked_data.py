@@ -92,6 +92,7 @@ class CheckedData:
     tables: Sequence[CheckedTableResult]
     unread: str = ""  # why nothing more was compared
     earlier_parts: int = 0  # that an earlier run compared
+    apart: str = ""  # what one has not executed, if they were compared as they are
 
     @property
     def verdict(self) -> Verdict:

@@ -191,7 +191,7 @@ def _content_warnings(
         yield (
             f"{MAY_DIFFER}THE DATA WAS NOT CHECKED: no log shows what {unread.shortened()} did."
             f" Compare the rows of {names} with a server that has it before you run this"
-            " (`gtid-audit repair check-data`)"
+            " (`gtid-audit repair check-data --as-they-are`)"
         )
     deliverable = deliverable_to(case, targets)
     if deliverable:

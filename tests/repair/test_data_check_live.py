@@ -225,6 +225,25 @@ def test_a_replica_that_is_behind_is_not_different(pair97: Pair) -> None:
     assert checked(pair97, limits=CheckLimits()).verdict is Verdict.OK
 
 
+def test_a_gap_is_compared_as_it_is_and_named(pair97: Pair) -> None:
+    """Nothing delivers it: to wait for it would show no row."""
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
+    pair97.settle()
+    b.execute(b.dialect.stop_replica)
+    a.execute("INSERT INTO d.t VALUES (1)", "CREATE TABLE d.u (id INT PRIMARY KEY)")
+    found = checked(pair97, limits=CheckLimits(as_they_are=True))
+    assert found.verdict is Verdict.CRITICAL
+    assert "b has not executed 2 transactions of a: " in found.apart
+    table, fewer = found.tables
+    assert [each.key for each in table.listed] == [("1",)]
+    assert (fewer.table, fewer.missing_on) == ("u", "b")
+    b.execute(b.dialect.start_replica)
+    pair97.settle()
+    found = checked(pair97, limits=CheckLimits(as_they_are=True))
+    assert (found.verdict, found.apart) == (Verdict.OK, "")
+
+
 @pytest.mark.slow
 def test_rows_that_clients_write_are_not_different_and_faults_are_found(pair97: Pair) -> None:
     a, b = pair97.a, pair97.b

@@ -14,10 +14,9 @@ from repair.model.actions import (
     StartChannel,
 )
 from repair.model.replication_model import Model, ModelServer
-from repair.model.strategy_case import LogEvidence
+from repair.model.strategy_case import UNREPORTED, LogEvidence
 from repair.model.unseen_replicas import UnseenReplica, unseen_below
 from repair.repair_plan import (
-    UNREPORTED,
     Afterwards,
     Answered,
     AssumedState,

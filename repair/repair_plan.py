@@ -56,7 +56,7 @@ from repair.content.row_versions import RowsRead
 from repair.content.transaction_content import TransactionContent, described
 from repair.model.action_content import action_content
 from repair.model.actions import RedoTransactions
-from repair.model.strategy_case import SavedContent
+from repair.model.strategy_case import MAY_DIFFER, UNREPORTED, SavedContent
 from repair.scripts.steps import Step
 from repair.sql.guard import without_measured
 from repair.sql.statement_sql import DELIMITER
@@ -69,14 +69,6 @@ _LISTS = (
     *("contents", "saved", "afterwards"),
 )
 _ID_CHARACTERS = 16
-# So begins a warning about what the steps leave different and no later audit reports. It counts for
-# the exit status.
-UNREPORTED = "stays as it is: no later audit reports it: "
-# And so one about what selected steps may do to rows: the sets are equal then. It counts, too.
-MAY_DIFFER = "later audits may not report it: "
-# So begins a warning about data that a selected strategy leaves out. A later audit reports it (E4)
-# if it compares contents, so it does not count for the exit status.
-LEFT_OUT = "the GTID sets will agree and the data will NOT: "
 
 
 def unreported_of(warnings: tuple[str, ...]) -> tuple[str, ...]:

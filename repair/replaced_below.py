@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from repair.model.strategy_case import UNREPORTED
 from repair.plan_parts import DATA_REPAIR
-from repair.repair_plan import UNREPORTED, Plan
+from repair.repair_plan import Plan
 from topology.catalogue.findings import ClusterAudit, Finding
 from topology.facts.graph import build_graph
 from topology.readings.snapshot import ClusterSnapshot

@@ -21,6 +21,21 @@ _Databases = Annotated[
     list[str] | None,
     typer.Option("--database", metavar="NAME", help="Only the tables of this. Repeatable."),
 ]
+_Record = Annotated[
+    Path | None,
+    typer.Option(
+        "--record",
+        metavar="FILE",
+        help="Record each part of a table there, and go on with what it has.",
+    ),
+]
+_AsTheyAre = Annotated[
+    bool,
+    typer.Option(
+        "--as-they-are",
+        help="Do not wait for what one of them has not executed: what it did differs.",
+    ),
+]
 
 
 def check_data(
@@ -29,14 +44,7 @@ def check_data(
     *,
     tables: _Tables = None,
     databases: _Databases = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            "--record",
-            metavar="FILE",
-            help="Record each part of a table there, and go on with what it has.",
-        ),
-    ] = None,
+    record: _Record = None,
     pause: Annotated[
         float, typer.Option("--pause", min=0.0, help="Seconds to wait after each part.")
     ] = 0.0,
@@ -56,13 +64,7 @@ def check_data(
             help="How many seconds to wait for a replica that is behind.",
         ),
     ] = 60.0,
-    as_they_are: Annotated[
-        bool,
-        typer.Option(
-            "--as-they-are",
-            help="Do not wait for what one of them has not executed: what it did differs.",
-        ),
-    ] = False,
+    as_they_are: _AsTheyAre = False,
     as_json: AsJson = False,
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
@@ -75,7 +77,7 @@ def check_data(
     """
     from gtid_audit.tasks.checked_rows import checked_rows
     from gtid_audit.views.checked_data_text import checked_data_document, show_checked_data
-    from repair.adapters.compare_rows import STATEMENT_SECONDS_MAX, CheckLimits
+    from repair.data_check.check_limits import STATEMENT_SECONDS_MAX, CheckLimits
 
     if as_they_are and record is not None:
         raise exits.UsageProblem("--as-they-are and --record exclude each other")

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from gtid_audit.exits import UsageProblem
 from gtid_audit.operands.cluster_of_dsns import pair_to_read
-from repair.adapters.compare_rows import CheckLimits, CheckScope, SameServer, check_data
+from repair.adapters.compare_rows import SameServer, check_data
 from repair.adapters.data_check_record import UnreadableRecord
+from repair.data_check.check_limits import CheckLimits, CheckScope
 from repair.data_check.checked_data import CheckedData
 from topology.policy import Policy
 

@@ -43,7 +43,7 @@ from binlog.rows.tables import OLD_DATETIME, OLD_TIMESTAMP, RowColumn, RowTable
 from binlog.rows.values import ABSENT, Image, RowChanges, Value, rows_of_group
 from binlog.scan import EventGroup
 from gtid import GtidSet
-from repair.adapters.tables_now import Definitions, LogBehind, LoggedDefinitions, columns_misfit
+from repair.adapters.tables_now import Definitions, LogBehind, LoggedDefinitions, lookup_misfit
 from repair.adapters.typed_documents import unshown_types, with_types
 from repair.sql.row_literals import CannotRender, condition
 from topology.adapters.connection import Way
@@ -186,7 +186,7 @@ def _read_affected_rows(
 
 def _fits(table: RowTable, sides: tuple[_Side, ...], found: AffectedRows) -> bool:
     """Return whether the present tables on both servers match the logged definition."""
-    whys = [columns_misfit(table, side.of_now(table.schema, table.table)) for side in sides]
+    whys = [lookup_misfit(table, side.of_now(table.schema, table.table)) for side in sides]
     for why in whys:
         if why is not None:
             found.note(why)

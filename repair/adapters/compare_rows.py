@@ -17,7 +17,7 @@ A replica that is further behind than `behind_seconds_max` leaves parts unsettle
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +27,7 @@ from binlog.adapters.server_errors import server_words
 from gtid import GtidSet
 from repair.adapters.checked_server import CheckedServer
 from repair.adapters.data_check_record import open_record
+from repair.data_check.check_limits import CheckLimits, CheckScope
 from repair.data_check.checked_data import (
     ROWS_KEPT_MAX,
     CheckedData,
@@ -36,7 +37,6 @@ from repair.data_check.checked_data import (
     UnlikeRow,
 )
 from repair.data_check.checked_tables import (
-    SYSTEM_SCHEMAS,
     CheckedTable,
     TablePair,
     common_form,
@@ -59,7 +59,6 @@ from repair.data_check.part_queries import (
 from topology.adapters.answers import only_row
 from topology.readings.target import ServerTarget
 
-STATEMENT_SECONDS_MAX: Final = 60.0
 _PART_ROWS_MIN: Final = 100
 _PART_ROWS_MAX: Final = 20_000  # whose keys and digests are below the limit of one answer
 _PART_SECONDS: Final = 0.5
@@ -68,33 +67,6 @@ _POLL_SECONDS: Final = 0.2
 # Reads of other engines lock the table against writes.
 _ENGINES: Final = ("INNODB", "ROCKSDB")
 _NO_KEY_ROWS_MAX: Final = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class CheckLimits:
-    """How long a data check waits for what, and which load it leaves alone."""
-
-    statement_seconds_max: float = STATEMENT_SECONDS_MAX
-    connect_seconds_max: float = 10.0
-    behind_seconds_max: float = 60.0
-    threads_running_max: int = 25
-    pause_seconds: float = 0.0  # after each part
-    # Await nothing: one of them cannot go on (1236), or has a gap. What it does not have differs.
-    as_they_are: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CheckScope:
-    """What is compared: these tables, and all tables of these databases; neither: everything."""
-
-    tables: frozenset[tuple[str, str]] = frozenset()
-    databases: frozenset[str] = frozenset()
-
-    def has(self, place: tuple[str, str]) -> bool:
-        """Return whether a table is compared."""
-        if not (self.tables or self.databases):
-            return place[0] not in SYSTEM_SCHEMAS
-        return place in self.tables or place[0] in self.databases
 
 
 Record = Callable[[CheckedPart], None]

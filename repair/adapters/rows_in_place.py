@@ -28,7 +28,7 @@ from binlog.rows.values import ABSENT, Image, Value
 from binlog.schema.table_definitions import TableDefinition
 from gtid import GtidSet
 from repair.adapters.affected_rows import IN_UTC, Row, read_row
-from repair.adapters.tables_now import Definitions, columns_misfit
+from repair.adapters.tables_now import Definitions, lookup_misfit
 from repair.content.created_tables import Created, is_new
 from repair.content.row_versions import RowsRead, RowVersions
 from repair.content.transaction_content import NetRow, RowsOn, RowState, first_of, key_condition
@@ -141,7 +141,7 @@ class RowReader:
     def misfit(self, table: RowTable) -> str | None:
         """Return why logged rows of a table must not be looked up here; see tables_now.py."""
         now = self._definition_of(table.schema, table.table)
-        return columns_misfit(table, now) if now is not None else "; ".join(self._unread)
+        return lookup_misfit(table, now) if now is not None else "; ".join(self._unread)
 
     def _not_alone(self, table: RowTable) -> RowsOn | None:
         """Return the state if more than its rows decides whether a table's change fits here."""

@@ -214,3 +214,20 @@ def columns_misfit(table: RowTable, now: TableDefinition | None) -> str | None:
         if logged.is_string and None not in charsets and len(charsets) > 1:
             return f"{table.name}: {column.name} is {column.charset}; the log has {logged.charset}"
     return None
+
+
+def lookup_misfit(table: RowTable, now: TableDefinition | None) -> str | None:
+    """Return why logged rows must not be looked up by their key in a present table, to be written.
+
+    Besides what `columns_misfit` says, the table needs that key: without it, it may have a row more
+    than once (tried on 9.7.4: a primary key that a replica had lost).
+    """
+    why = columns_misfit(table, now)
+    if why is not None or now is None or not table.key:
+        return why
+    by = {now.columns[at].name.casefold() for at in table.key}
+    keys = [now.primary_key, *(each.columns for each in now.unique_keys if each.is_exact)]
+    if any(key and {name.casefold() for name in key} <= by for key in keys):
+        return None
+    names = ", ".join(now.columns[at].name for at in table.key)
+    return f"{table.name}: it has no unique key on {names} here: a row may be there more than once"

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gtid import GtidError, GtidSet
-from repair.repair_plan import LEFT_OUT, unreported_of
+from repair.model.strategy_case import LEFT_OUT
+from repair.repair_plan import unreported_of
 from repair.scripts.steps import ExpectedChannel, ExpectedState
 
 READABLE_VERSIONS: Final = (2,)

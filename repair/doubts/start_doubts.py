@@ -24,10 +24,9 @@ from repair.model.replication_model import (
     refused,
     upstream,
 )
-from repair.model.strategy_case import Case
+from repair.model.strategy_case import MAY_DIFFER, Case
 from repair.model.unlogged_redo import refuses_replicas
 from repair.model.unnumbered import unread_without_gtid
-from repair.repair_plan import MAY_DIFFER
 from topology.readings.dialect import dialect_of, who_set_until
 from topology.readings.transaction_class import ContentClass
 

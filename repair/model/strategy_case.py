@@ -21,6 +21,14 @@ from topology.readings.connected_replica import ConnectedReplica
 MISSING_ON_REPLICA = frozenset("HPA")
 # Gaps that the channel's source can fill: auto-position fetches all of them at once.
 _FETCHED_TOGETHER = frozenset({"H1", "H8"})
+# So begins a warning about what the steps leave different and no later audit reports. It counts for
+# the exit status.
+UNREPORTED = "stays as it is: no later audit reports it: "
+# And so one about what selected steps may do to rows: the sets are equal then. It counts, too.
+MAY_DIFFER = "later audits may not report it: "
+# So begins a warning about data that a selected strategy leaves out. A later audit reports it (E4)
+# if it compares contents, so it does not count for the exit status.
+LEFT_OUT = "the GTID sets will agree and the data will NOT: "
 
 
 def is_seen_in_part(finding: Finding) -> bool:

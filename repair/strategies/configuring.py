@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from repair.strategies.instruction_context import Situation, Text, always, in_order
+from topology.readings.dialect import settings_due
 from topology.readings.vendors import LOG_RETENTION_HOURS, row_of
 
 # In the evidence of P3 (topology/facts/runway.py), with the value that the server has.
@@ -233,16 +234,18 @@ def _kept_for_longer(situation: Situation) -> str:
 
 
 def _read_only(situation: Situation) -> str:
-    return _changed(situation.finding.replica, "SET GLOBAL super_read_only = ON") + (
-        " (5.6 has only read_only)"
-    )
+    replica = situation.model.servers.get(situation.finding.replica or "")
+    has_super = replica is None or "super_read_only" in settings_due(replica.version)
+    name = "super_read_only" if has_super else "read_only"
+    return _changed(situation.finding.replica, f"SET GLOBAL {name} = ON")
 
 
 def _recovered(situation: Situation) -> str:
     name = situation.finding.replica
     return (
-        f"switch {name} to auto-position (C3), which needs no file positions after a crash. Without"
-        f" GTIDs: set relay_log_recovery = ON in the configuration file of {name}, and restart it"
+        f"switch {name} to auto-position (C3), which needs no file positions after a crash, once it"
+        " has applied what it received: the switch deletes the relay log. Without GTIDs: set"
+        f" relay_log_recovery = ON in the configuration file of {name}, and restart it"
     )
 
 

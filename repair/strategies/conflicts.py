@@ -23,7 +23,7 @@ from topology.catalogue.error_texts import NUMBERS
 _LOST_GTIDS = (
     "{name} seems to have lost GTIDs (RESET BINARY LOGS AND GTIDS, a gtid_purged that is too"
     " small) and to receive again what it has. Stop the channel and compare the data. Then add the"
-    " transactions that are there to gtid_purged, or clone the server"
+    " transactions that are there to gtid_purged, or clone the server{saved}"
 )
 
 
@@ -60,7 +60,7 @@ def resolve_conflict(case: Case) -> Outcome:
             or "its rows are now as the transaction expects them: start the applier again, or"
             f" select --strategy {case.finding.code}=resolve_conflict, which starts it"
         )
-    if (once := not_to_go_on(case) or _was_here_before(replica, content)) is not None:
+    if (once := not_to_go_on(case) or _was_here_before(case, replica, content)) is not None:
         return Refusal(once)
     if not case.is_chosen:
         return Refusal(
@@ -118,7 +118,7 @@ def _other_version(
     return None
 
 
-def _was_here_before(replica: ModelServer, content: TransactionContent) -> str | None:
+def _was_here_before(case: Case, replica: ModelServer, content: TransactionContent) -> str | None:
     """Return why the transaction seems to have been applied here before; None if nothing shows it.
 
     Its rows are as it left them, and the replica has executed later ones of the same origin. So the
@@ -129,7 +129,7 @@ def _was_here_before(replica: ModelServer, content: TransactionContent) -> str |
         return None
     came_later = ", and so are later transactions"
     return f"the rows of {later.shortened()} are already on {replica.name}{came_later}: " + (
-        _LOST_GTIDS.format(name=replica.name)
+        _LOST_GTIDS.format(name=replica.name, saved=_saved_first(case, replica))
     )
 
 
@@ -182,7 +182,7 @@ def _received_again(case: Case) -> str | None:
     if _is_there(replica, content):
         return (
             f"the rows of all waiting transactions ({waits}) are already on {name}:"
-            f" {_LOST_GTIDS.format(name=name)}"
+            f" {_LOST_GTIDS.format(name=name, saved=_saved_first(case, replica))}"
         )
     logged = replica.available
     # A first tag begins behind what failed: the same server committed both, in this order.
@@ -196,8 +196,15 @@ def _received_again(case: Case) -> str | None:
         f" as the waiting transactions ({waits}) expect them. With a gtid_purged that is too"
         f" small, or after RESET BINARY LOGS AND GTIDS, {name} would receive again what it has."
         " Compare the data. Then add the transactions that are there to gtid_purged, or clone"
-        f" {name}"
+        f" {name}{_saved_first(case, replica)}"
     )
+
+
+def _saved_first(case: Case, replica: ModelServer) -> str:
+    """Return what a clone of a server would lose, as text; "" if its source has all of it."""
+    if case.source is None or not (only_here := replica.executed - case.source.executed):
+        return ""
+    return f" once you have saved what only it has ({only_here.shortened()})"
 
 
 def _reused(case: Case) -> str | None:

@@ -30,8 +30,15 @@ from repair.model.actions import Action, simulate
 from repair.model.missing_on import may_be_on_their_way, targets_without, unfinished
 from repair.model.remaining_action import remaining_part
 from repair.model.replication_model import ModelServer, upstream
-from repair.model.strategy_case import Case, Outcome, Proposal, Refusal, SavedContent
-from repair.repair_plan import LEFT_OUT, MAY_DIFFER
+from repair.model.strategy_case import (
+    LEFT_OUT,
+    MAY_DIFFER,
+    Case,
+    Outcome,
+    Proposal,
+    Refusal,
+    SavedContent,
+)
 from repair.scripts.replay_texts import CannotSave, saved_content
 from repair.strategies.conflicts import behind_later_ones, not_to_go_on
 from repair.strategies.resuming import fetches_again, misfits_when_resumed, resuming_actions

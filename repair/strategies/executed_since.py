@@ -18,8 +18,7 @@ the source now, changed by later transactions.
 from dataclasses import replace
 
 from repair.content.transaction_content import RowState
-from repair.model.strategy_case import Case, Outcome, Refusal
-from repair.repair_plan import MAY_DIFFER
+from repair.model.strategy_case import MAY_DIFFER, Case, Outcome, Refusal
 from repair.strategies.conflicts import not_to_go_on, resolve_conflict
 from repair.strategies.starting import start_channel
 from topology.readings.transaction_class import ContentClass

@@ -19,8 +19,7 @@ from repair.model.actions import AutoPositionOn, InjectEmpty
 from repair.model.offered_strategies import offered
 from repair.model.replication_model import ModelChannel, ModelServer, delivery
 from repair.model.semi_sync import until_committed
-from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
-from repair.repair_plan import MAY_DIFFER
+from repair.model.strategy_case import MAY_DIFFER, Case, Outcome, Proposal, Refusal
 from repair.strategies.fetched_conflicts import (
     Fetch,
     compared_fetched,

@@ -38,6 +38,17 @@ def in_order(*statements: str) -> str:
     return ", ".join(f"`{each}`" for each in statements)
 
 
+def attaching(situation: Situation, source: str) -> tuple[str, ...]:
+    """Return the statements that point the finding's channel to a server, and start it."""
+    words, where = situation.dialect, situation.channel
+    prefix = words.option_prefix
+    options = (
+        f"{prefix}HOST = '(host of {source})', {prefix}PORT = (port of {source}),"
+        f" {prefix}USER = '(account of the channel)', {prefix}AUTO_POSITION = 1"
+    )
+    return f"{words.change_source} {options}{where}", f"{words.start_replica}{where}"
+
+
 def always(text: str) -> Text:
     """Return an instruction that is the same in every situation."""
     return lambda _situation: text

@@ -9,7 +9,7 @@
 
 from gtid import GtidSet
 from repair.model.replication_model import ModelServer
-from repair.strategies.instruction_context import Situation, in_order
+from repair.strategies.instruction_context import Situation, attaching, in_order
 from topology.catalogue.applier_errors import RELAY_LOG_UNREADABLE
 from topology.catalogue.explanations import Unexplained
 from topology.catalogue.explanations import explain as explained
@@ -18,108 +18,6 @@ from topology.catalogue.verdict_table import UnknownCode
 from topology.facts.donors import DOUBTFUL_DONORS
 from topology.facts.gtid_waits import owning_channel, waits_for_gtid
 from topology.rules.distinct_uuids import have_distinct_uuids
-
-
-def _attaching(situation: Situation, source: str) -> tuple[str, ...]:
-    """Return the statements that point the finding's channel to a server, and start it."""
-    words, where = situation.dialect, situation.channel
-    prefix = words.option_prefix
-    options = (
-        f"{prefix}HOST = '(host of {source})', {prefix}PORT = (port of {source}),"
-        f" {prefix}USER = '(account of the channel)', {prefix}AUTO_POSITION = 1"
-    )
-    return f"{words.change_source} {options}{where}", f"{words.start_replica}{where}"
-
-
-def reclone(situation: Situation) -> str:
-    """Return how to replace the data of one of two servers, and of which."""
-    finding, servers = situation.finding, situation.model.servers
-    source, replica = servers.get(finding.source or ""), servers.get(finding.replica or "")
-    if source is None or replica is None:
-        return (
-            "replace the server's data with a backup or a clone of its source. Compare their GTID"
-            " sets first: this deletes what only this server has"
-        )
-    here = replica.name
-    remove = f"{situation.dialect.reset_replica} ALL"
-    attach = (
-        f"take a new backup of {source.name} that includes its GTID set, or a new clone; stop"
-        f" {here}; replace its data directory with the copy, but keep its own auto.cnf and its own"
-        " configuration file; start it without its replication threads"
-        f" ({situation.dialect.skip_replica_start}). The copy may have the channels of"
-        f" {source.name}: on {here} run {in_order(remove, *_attaching(situation, source.name))}"
-    )
-    if len(replica.channels) > 1:
-        attach += ", and configure its other channels again"
-    if finding.code == "E4":
-        attach += (
-            f". {here} keeps its server_uuid, as it does with CLONE INSTANCE. If you audit with"
-            " `--out`, delete the cluster's entry under `differences` in _content_looks.json"
-            " afterwards. Otherwise an audit that can no longer compare these GTIDs still reports"
-            " the old difference"
-        )
-    only_here = replica.executed - source.executed
-    if not only_here:
-        return f"{attach}. Nothing is lost: {source.name} has all transactions of {here}"
-    if finding.code == "E6":
-        return (
-            f"compare the data first: only {here} has {only_here.shortened()} in gtid_executed."
-            f" The finding shows whether the rows are probably on {source.name}. Do not redo them"
-            f" there before you have compared. If the rows are there, {attach}. Nothing is lost"
-            f" then. If they are not, only {here} has them, and this would delete them"
-        )
-    return (
-        f"do NOT restore {here} from {source.name} as it is: only {here} has"
-        f" {only_here.shortened()}, and you would lose that data;"
-        f" {_saving(situation, only_here, replica)}. Keep a copy of {here}'s data directory. Never"
-        f" restore both servers: one of them must keep its data. Only then {attach}"
-    )
-
-
-def join_group(situation: Situation) -> str:
-    """Return how a server that left its group becomes a member again."""
-    finding, servers = situation.finding, situation.model.servers
-    here, donor = finding.replica, finding.source
-    start = in_order("STOP GROUP_REPLICATION", "START GROUP_REPLICATION")
-    join = f"on {here} run {start}; wait until {_MEMBERS} shows it ONLINE"
-    if finding.code == "A7":
-        return (
-            f"{join}. Recovery needs an account (START GROUP_REPLICATION USER = …, or the channel"
-            " group_replication_recovery)"
-        )
-    copy = (
-        f"take a new backup of {donor} that includes its GTID set, or a new clone; stop {here};"
-        " replace its data directory with the copy, but keep its own auto.cnf and its own"
-        f" configuration file; start it; {join}"
-    )
-    replica, source = servers.get(here or ""), servers.get(donor or "")
-    if finding.code == "J2" or replica is None or source is None:
-        return copy
-    only_here = replica.executed - source.executed
-    return (
-        f"do NOT replace the data of {here} yet: only {here} has {only_here.shortened()}, and you"
-        f" would lose that data; {_saving(situation, only_here, replica)}. Keep a copy of {here}'s"
-        f" data directory. Only then {copy}"
-    )
-
-
-_MEMBERS = "performance_schema.replication_group_members"
-
-
-def _saving(situation: Situation, only_here: GtidSet, replica: ModelServer) -> str:
-    """Return how to save what only the replica has."""
-    source, kept = situation.finding.source, only_here - replica.purged
-    if kept:
-        return (
-            f"save them first: `gtid-audit binlog show '{kept}' SERVER --redo --schema-from"
-            f" SERVER` (SERVER is the DSN of {replica.name}). Decide whether to run that script on"
-            f" {source} before you clone. Do not run it if {source} already has the rows, as it"
-            " does after RESET BINARY LOGS AND GTIDS"
-        )
-    return (
-        f"{replica.name} has purged them too, so their rows exist only in its tables: compare the"
-        f" tables, and copy the rows that you need to {source} before you clone"
-    )
 
 
 def donor_refetch(situation: Situation) -> str:
@@ -146,9 +44,9 @@ def donor_refetch(situation: Situation) -> str:
     words, where = situation.dialect, situation.channel
     stop = f"{words.stop_replica}{where}"
     text = (
-        f"on {finding.replica} run {in_order(stop, *_attaching(situation, name))}; wait until"
+        f"on {finding.replica} run {in_order(stop, *attaching(situation, name))}; wait until"
         f" gtid_executed contains {wanted.shortened()}; then point the channel back to"
-        f" {finding.source}: run {in_order(stop, *_attaching(situation, finding.source or ''))}"
+        f" {finding.source}: run {in_order(stop, *attaching(situation, finding.source or ''))}"
     )
     if finding.code in ("H3", "H5"):
         text = (
@@ -228,7 +126,7 @@ def attach(situation: Situation) -> str:
     return (
         f"compare the data of the two servers first: if {replica.name} already has the rows,"
         f" replication would apply the transactions a second time. Then on {replica.name} run"
-        f" {in_order(*_attaching(situation, source.name))}, and audit again"
+        f" {in_order(*attaching(situation, source.name))}, and audit again"
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from repair.model.strategy_case import Case, Outcome
+from repair.strategies import clone_instructions as clones
 from repair.strategies import manual_instructions as manual
 from repair.strategies.closing_gaps import until_after_gaps
 from repair.strategies.configuring import configure, raise_retention
@@ -24,7 +25,6 @@ from repair.strategies.moving_past import position_bypass
 from repair.strategies.redo_on_source import redo_on_source
 from repair.strategies.refused_before import start_as_selected
 from repair.strategies.undo_on_replica import undo_on_replica
-from topology.catalogue.strategy_table import STRATEGIES
 
 Planner: TypeAlias = Callable[[Case], Outcome]
 
@@ -69,7 +69,7 @@ REPAIRS: Mapping[str, RepairStrategy] = {
     "read_again": _noted("nothing to run: audit again"),
     "until_after_gaps": _by_hand(until_after_gaps),
     "donor_refetch": _by_hand(manual.donor_refetch),
-    "reclone": _by_hand(manual.reclone),
+    "reclone": _by_hand(clones.reclone),
     "raise_retention": _by_hand(raise_retention),
     "move_consumer": _by_hand(manual.move_consumer),
     "new_snapshot": _by_hand(manual.new_snapshot),
@@ -79,7 +79,7 @@ REPAIRS: Mapping[str, RepairStrategy] = {
     "grant": _noted("grant the privilege or repair the access, and audit again"),
     "explain": _by_hand(manual.explain),
     "attach": _by_hand(manual.attach),
-    "join_group": _by_hand(manual.join_group),
+    "join_group": _by_hand(clones.join_group),
     "add_servers": _noted("add the servers that the finding lists, and audit again"),
     "check_data": _noted(
         "on both servers, compare the rows of the tables that the transactions changed"
@@ -88,8 +88,6 @@ REPAIRS: Mapping[str, RepairStrategy] = {
     "repair_definition": _planned(repair_definition),
     "rebuild_position": _by_hand(manual.rebuild_position),
 }
-
-assert REPAIRS.keys() == STRATEGIES.keys(), "every strategy once"
 
 PLANNERS: Mapping[str, Planner] = {
     name: each.plan for name, each in REPAIRS.items() if each.plan is not None

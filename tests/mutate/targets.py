@@ -484,6 +484,7 @@ TARGETS: Sequence[Target] = (
                 "repair/model/actions.py",
                 "repair/model/former_places.py",
                 "repair/strategies/manual_instructions.py",
+                "repair/strategies/clone_instructions.py",
                 "repair/strategies/configuring.py",
                 "repair/strategies/closing_gaps.py",
                 "repair/doubts/left_out_rows.py",

@@ -11,8 +11,9 @@ from gtid import GtidSet
 from repair.applying.audit_afterwards import compare_with_plan, made_alike
 from repair.applying.written_plan import WrittenPlan, read_plan
 from repair.content.row_versions import RowsRead, RowVersions
+from repair.model.strategy_case import LEFT_OUT
 from repair.render import PLAN, render_files
-from repair.repair_plan import LEFT_OUT, Afterwards
+from repair.repair_plan import Afterwards
 from tests.repair.script_cases import finding, full_plan, steps
 from topology.catalogue.findings import ClusterAudit, Severity, Unknown, Verdict, verdict_of
 

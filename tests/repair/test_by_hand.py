@@ -84,6 +84,37 @@ def test_a_donor_can_serve_all_that_the_replica_needs() -> None:
     assert refetched(alone).startswith("no server of this snapshot")
 
 
+def test_a_clone_without_the_servers_own_gtids_gets_a_new_server_uuid() -> None:
+    """With its old one it uses their numbers again, and c, which has them, skips what is new."""
+    finding = purged(SERVERS)
+    text = by_hand("reclone", finding, SERVERS)
+    assert "keep its own auto.cnf" in text
+    assert "would use the numbers" not in text
+    errant = SERVERS.replace(server("b", "a:1-3 b:1", channel("a")))
+    text = by_hand("reclone", finding, errant)
+    assert "and no auto.cnf: it gets a new server_uuid" in text
+    assert f"b would use the numbers of {gtids('b:1')} again" in text
+    assert "clone" in text
+    assert "also got them" not in text
+    below = errant.replace(server("c", "a:1-9 b:1", channel("b")))
+    assert text + ". c also got them: clone these as well" == by_hand("reclone", finding, below)
+    foreign = SERVERS.replace(server("b", "a:1-3 d:1", channel("a")))
+    assert "keep its own auto.cnf" in by_hand("reclone", finding, foreign)
+
+
+def test_what_waits_on_the_donor_is_not_redone_there() -> None:
+    """Its applier would run it as well: rows of a table without a key double."""
+    finding = purged(SERVERS)
+    waiting = replace(channel("b"), retrieved=gtids("b:1-2"))
+    servers = SERVERS.replace(server("b", "a:1-3 b:1-2", channel("a")))
+    servers = servers.replace(server("a", "a:1-9", waiting, purged="a:1-6"))
+    text = by_hand("reclone", finding, servers)
+    assert f"a has received {gtids('b:1-2')} and has not applied it: let it apply that" in text
+    assert "--redo" not in text
+    done = servers.replace(server("a", "a:1-9", channel("b"), purged="a:1-6"))
+    assert "--redo" in by_hand("reclone", finding, done)
+
+
 def test_nothing_is_redone_where_the_source_was_reset() -> None:
     finding = purged(SERVERS)
     errant = SERVERS.replace(server("b", "a:1-3 b:1", channel("a")))

@@ -76,15 +76,17 @@ def test_a_donor_serves_what_the_source_has_purged(
     _arrives(source, replica, "purged.t")
 
 
-def _replace_by_copy(server: Server, original: Server) -> None:
-    """Do what the instruction to reclone says: its own auto.cnf stays, and no thread starts."""
+def _replace_by_copy(server: Server, original: Server, text: str) -> None:
+    """Do what the instruction to reclone says: its own auto.cnf stays or not; no thread starts."""
     own = (server.datadir / "auto.cnf").read_text()
     server.execute(server.dialect.stop_replica)
     server.stop()
     original.stop()
     shutil.rmtree(server.datadir)
     shutil.copytree(original.datadir, server.datadir)
-    (server.datadir / "auto.cnf").write_text(own)
+    (server.datadir / "auto.cnf").unlink()
+    if "keep its own auto.cnf" in text:
+        (server.datadir / "auto.cnf").write_text(own)
     original.start()
     word = "replica" if server.dialect.words.start_replica == "START REPLICA" else "slave"
     restart_with(server, f"--skip-{word}-start=ON")
@@ -101,7 +103,7 @@ def test_a_server_is_replaced_by_a_copy_of_its_source(
     text = _instruction(examine(star97).plan(), "P1", "reclone")
     assert text.startswith("do NOT restore replica1 from source as it is")
     assert source.client(_written(text, replica, capsys)).returncode == 0
-    _replace_by_copy(replica, source)
+    _replace_by_copy(replica, source, text)
     replica.execute(*statements_of(star97, text.partition("may have the channels of")[2]))
     star97["replica2"].execute(star97["replica2"].dialect.start_replica)
     await_clean(star97)
@@ -116,7 +118,7 @@ def test_a_copy_loses_nothing_where_the_source_has_all(pair56: Pair) -> None:
     text = _instruction(examine(pair56).plan(), "P1", "reclone")
     assert "Nothing is lost: a has all transactions of b" in text
     assert "replication threads (skip_slave_start)" in text
-    _replace_by_copy(b, a)
+    _replace_by_copy(b, a, text)
     b.execute(*statements_of(pair56, text.partition("may have the channels of")[2]))
     await_clean(pair56)
     _arrives(a, b, "purged.t")
@@ -133,7 +135,7 @@ def test_what_only_an_old_replica_has_is_saved_before_the_copy(
     assert text.startswith("do NOT restore b from a as it is")
     done = a.client(_written(text, b, capsys))
     assert done.returncode == 0, done.stderr
-    _replace_by_copy(b, a)
+    _replace_by_copy(b, a, text)
     b.execute(*statements_of(pair56, text.partition("may have the channels of")[2]))
     await_clean(pair56)
     assert "errant" in [note for _, note in rows(b, "purged.t")]

@@ -13,8 +13,8 @@ from repair.content.failing_event import FailingEvent
 from repair.content.transaction_content import NetRow, RowsOn, RowState
 from repair.model.actions import AutoPositionOn, InjectEmpty, MovePast, StartChannel
 from repair.model.replication_model import Model
-from repair.model.strategy_case import Case, OtherFinding, Outcome, Proposal
-from repair.repair_plan import MAY_DIFFER, unreported_of
+from repair.model.strategy_case import MAY_DIFFER, Case, OtherFinding, Outcome, Proposal
+from repair.repair_plan import unreported_of
 from repair.strategies.fetching_again import refetch
 from repair.strategies.moving_past import position_bypass
 from repair.strategies.starting import start_channel

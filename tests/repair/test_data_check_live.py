@@ -8,7 +8,8 @@ import pytest
 from compose.native.load import schema_of, write_load
 from compose.native.server import Server
 from compose.native.shapes import Pair
-from repair.adapters.compare_rows import CheckLimits, CheckScope, SameServer, check_data
+from repair.adapters.compare_rows import SameServer, check_data
+from repair.data_check.check_limits import CheckLimits, CheckScope
 from repair.data_check.checked_data import CheckedData
 from topology.catalogue.findings import Verdict
 from topology.readings.target import ServerTarget

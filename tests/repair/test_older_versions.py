@@ -10,8 +10,8 @@ import pytest
 
 from repair.content.transaction_content import RowsOn, RowState
 from repair.model.replication_model import Model
-from repair.model.strategy_case import OtherFinding
-from repair.repair_plan import MAY_DIFFER, unreported_of
+from repair.model.strategy_case import MAY_DIFFER, OtherFinding
+from repair.repair_plan import unreported_of
 from repair.strategies.fetching_again import refetch
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed, reason

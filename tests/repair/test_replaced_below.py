@@ -10,9 +10,9 @@ from repair.applying.audit_afterwards import compare_with_plan
 from repair.applying.written_plan import WrittenPlan, read_plan
 from repair.content.row_versions import RowsRead
 from repair.model.replication_model import Model
+from repair.model.strategy_case import UNREPORTED
 from repair.plan_parts import STAYS
 from repair.render import PLAN, render_files
-from repair.repair_plan import UNREPORTED
 from repair.replaced_below import with_replaced_below
 from tests.repair.build import channel, gtids, model, server, snapshot_of
 from tests.repair.test_data_repair import row

@@ -8,7 +8,7 @@ from binlog.rows.images import ENUM
 from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
 from binlog.schema.show_create import definition_from_create
 from binlog.schema.table_definitions import TableDefinition
-from repair.adapters.tables_now import LoggedDefinitions, TooMuchLog, misfit_now
+from repair.adapters.tables_now import LoggedDefinitions, TooMuchLog, lookup_misfit, misfit_now
 
 CREATE = (
     "CREATE TABLE `t` (`id` int NOT NULL, `State` enum('open','shut'), PRIMARY KEY (`id`))"
@@ -51,6 +51,28 @@ def test_other_columns_or_members_do_not_fit(create: str, why: str) -> None:
     assert found is not None
     assert found.startswith("d.t: ")
     assert why in found
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_unique"),
+    [
+        ("PRIMARY KEY (`id`)", True),
+        ("UNIQUE KEY `u` (`id`)", True),
+        ("UNIQUE KEY `u` (`id`,`v`)", False),
+        ("UNIQUE KEY `u` (`v`)", False),
+        ("KEY `k` (`id`)", False),
+    ],
+)
+def test_a_row_is_looked_up_only_where_its_key_is_unique(keys: str, *, is_unique: bool) -> None:
+    """A replica that lost its primary key may have the row twice, and one of them would stay."""
+    columns = (RowColumn(LONG, 0, "id"), RowColumn(LONG, 0, "v"))
+    table = replace(TABLE, columns=columns)
+    here = now(f"CREATE TABLE `t` (`id` int NOT NULL, `v` int, {keys})")
+    why = lookup_misfit(table, here)
+    assert (why is None) is is_unique
+    assert why is None or "it has no unique key on id here" in why
+    assert lookup_misfit(replace(table, key=None), here) is None, "it is not looked up by a key"
+    assert lookup_misfit(table, None) == "d.t: its definition was not read"
 
 
 def test_nothing_fits_a_table_that_was_not_read() -> None:

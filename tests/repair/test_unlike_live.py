@@ -2,7 +2,7 @@
 
 import pytest
 
-from compose.faults import commit
+from compose.faults import await_applier_stopped, commit
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
 from repair import Plan
@@ -281,3 +281,29 @@ def test_what_is_applied_in_another_database_is_not_started_unasked(pair97: Pair
     assert plan.steps == ()
     assert any("Replicate_Rewrite_DB" in each.why for each in plan.not_planned), plan
     assert gtid not in executed(b)
+
+
+@pytest.mark.parametrize("shape", ["pair97", "pair56"])
+def test_no_row_is_written_where_its_key_is_not_unique(
+    shape: str, request: pytest.FixtureRequest
+) -> None:
+    """The replica lost its primary key, and has the row twice: a repair would write both."""
+    pair: Pair = request.getfixturevalue(shape)
+    a, b = pair.a, pair.b
+    a.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)")
+    a.execute("INSERT INTO d.t VALUES (1, 1), (2, 2)")
+    pair.settle()
+    b.execute(
+        "SET SESSION sql_log_bin = 0",
+        "ALTER TABLE d.t DROP PRIMARY KEY",
+        "UPDATE d.t SET v = 9 WHERE id = 1",
+        "INSERT INTO d.t VALUES (1, 9)",
+    )
+    a.execute("DELETE FROM d.t WHERE id = 1")
+    await_applier_stopped(b)
+    before = rows(b, "d.t")
+    plan = examine(pair).plan({"A2": "resolve_conflict"})
+    assert plan.steps == ()
+    [left] = [each for each in left_by(plan) if each.code == "A2"]
+    assert "it has no unique key on id here" in left.why
+    assert rows(b, "d.t") == before == [(1, 9), (1, 9), (2, 2)]

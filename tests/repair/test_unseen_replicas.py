@@ -14,7 +14,7 @@ from repair.content.transaction_content import RowsOn, RowState
 from repair.doubts.unseen_receivers import unless_unseen
 from repair.model.actions import InjectEmpty, StartChannel
 from repair.model.replication_model import Model
-from repair.model.strategy_case import Proposal
+from repair.model.strategy_case import MAY_DIFFER, UNREPORTED, Proposal
 from repair.model.unseen_replicas import (
     UnseenReplica,
     linked_with,
@@ -23,7 +23,6 @@ from repair.model.unseen_replicas import (
     unseen_replicas,
 )
 from repair.plan_parts import UNSEEN
-from repair.repair_plan import MAY_DIFFER, UNREPORTED
 from repair.strategies.leaving_out import gtid_purged_append, inject_empty, reset_and_purge
 from repair.strategies.redo_on_source import redo_on_source
 from repair.strategies.undo_on_replica import undo_on_replica

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gtid import GtidSet
-from tests.snapshots import A, B, a_channel, a_cluster, a_server
+from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
 from topology.readings.snapshot import ThreadState
 
@@ -57,4 +57,31 @@ def test_every_combination_of_states_is_evaluated(auto_position: bool, skip_coun
         for found in about:
             shows_condition = bool(until) and applier != APPLIERS[2]
             assert ("with UNTIL" in found.explanation) is shows_condition
+        # A thread that is stopped without an error of its own was stopped by an operator, whatever
+        # the other one's error is. A failed applier explains its stopped receiver.
+        is_by_hand = receiver == RECEIVERS[1] or applier == APPLIERS[1]
+        if is_by_hand and applier != APPLIERS[2]:
+            assert about
     assert found_count > 30
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+@pytest.mark.parametrize("receiver", [1, 2])
+def test_what_only_a_relay_log_has_is_said_if_its_source_was_not_read(
+    receiver: int, *, is_read: bool
+) -> None:
+    """The source is dead; its receiver tries to connect, or was stopped too."""
+    channel = a_channel(
+        "a", A, **RECEIVERS[receiver], **APPLIERS[1], gtid_retrieved=GtidSet.parse(f"{A}:1-7")
+    )
+    replica = a_server("b", B, f"{A}:1-5", channels=(channel,))
+    source = a_server("a", A, f"{A}:1-9")
+    servers = (source, replica) if is_read else (replica, a_server("c", C, f"{A}:1-5"))
+    found = [
+        each
+        for each in audit_cluster(a_cluster("pair", *servers)).findings
+        if (each.code, each.replica) == ("A7", "b") and each.source != "c"
+    ]
+    [said] = [each.explanation for each in found if "replicating" in each.explanation]
+    warns = "It has received 2 transactions that it has not applied, and its source was not read"
+    assert (warns in said) is not is_read

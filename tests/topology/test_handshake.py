@@ -319,11 +319,10 @@ def test_a_promotion_with_an_unread_server_is_unknown() -> None:
         promotion_of(matrix(one("a", "a:1"), one("b", "a:1")), "z")
 
 
-def test_nothing_is_pointed_while_a_relay_log_has_the_last_copy() -> None:
+@pytest.mark.parametrize("applier", [ThreadState.RUNNING, ThreadState.STOPPED])
+def test_nothing_is_pointed_while_a_relay_log_has_the_last_copy(applier: ThreadState) -> None:
     """a is gone; only the relay log of c has a:5: a change of its source would delete it."""
-    received = a_channel(
-        "a", A, gtid_retrieved=sets("a:1-5"), applier=ThreadState.STOPPED, applied_to=None
-    )
+    received = a_channel("a", A, gtid_retrieved=sets("a:1-5"), applier=applier, applied_to=None)
     servers = (one("b", "a:1-4"), one("c", "a:1-4", channels=(received,)))
     found = matrix(*servers)
     answer = found.answer(replica="c", source="b")
@@ -335,7 +334,11 @@ def test_nothing_is_pointed_while_a_relay_log_has_the_last_copy() -> None:
         assert not any("CHANGE" in text for step in steps for text in step.statements)
         assert [step.server for step in steps] == ["", "a.example:3306", "c", ""]
         assert "This source was not read" in steps[1].what
-        assert f"WAIT_FOR_EXECUTED_GTID_SET('{A}:5')" in steps[2].statements[0]
+        if applier is ThreadState.RUNNING:
+            assert f"WAIT_FOR_EXECUTED_GTID_SET('{A}:5')" in steps[2].statements[0]
+        else:
+            assert steps[2].statements == (), "it would not end"
+            assert "then start it on c: START REPLICA SQL_THREAD." in steps[2].what
 
 
 def test_a_server_whose_obstacle_no_statement_clears_is_not_pointed() -> None:

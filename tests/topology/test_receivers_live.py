@@ -10,7 +10,7 @@ import pytest
 from pymysql.constants import ER
 
 from compose.faults import await_status, commit
-from compose.faults_applier import by_position
+from compose.faults_applier import await_received, by_position
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
@@ -287,3 +287,33 @@ def test_what_a_reset_source_counts_as_received_is_errant_below_it(chain97: Topo
     assert audit.verdict is Verdict.CRITICAL
     errant = [one for one in audit.findings if (one.code, one.replica) == ("E1", last.name)]
     assert [one.gtid_set for one in errant] == [GtidSet.parse(f"{foreign}:1")]
+
+
+@pytest.mark.parametrize("is_receiver_stopped", [False, True])
+def test_a_stopped_applier_is_reported_while_its_source_is_dead(
+    installation97: Installation, *, is_receiver_stopped: bool
+) -> None:
+    """Its relay log may have the last copy, and the error of its receiver does not hide that."""
+    with shapes.pair(installation97) as pair:
+        _stopped_below_a_dead_source(pair, is_receiver_stopped=is_receiver_stopped)
+
+
+def _stopped_below_a_dead_source(pair: Pair, *, is_receiver_stopped: bool) -> None:
+    a, b = pair.a, pair.b
+    a.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
+    pair.settle()
+    b.execute(f"{b.dialect.stop_replica} SQL_THREAD")
+    waits = commit(a, "INSERT INTO d.t VALUES (1)")
+    await_received(b, waits)
+    if is_receiver_stopped:
+        b.execute(b.dialect.stop_replica)
+    targets = targets_of(pair)
+    a.kill()
+    if not is_receiver_stopped:
+        await_status(b, lambda status: status["Last_IO_Errno"] != 0)
+    audit = audit_cluster(collect_cluster("pair", targets))
+    assert audit.verdict is Verdict.UNKNOWN
+    [found] = [each for each in audit.findings if each.code == "A7"]
+    assert found.replica == "b"
+    assert "It has received 1 transaction that it has not applied" in found.explanation
+    assert "the relay log may be the last copy" in found.explanation

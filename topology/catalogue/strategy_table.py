@@ -159,7 +159,8 @@ STRATEGY_ROWS = (
             "auto_position_on",
             False,
             "the source refuses the connection with error 1236 if it has purged transactions that"
-            " the replica needs",
+            " the replica needs. The change deletes the relay log: first let the replica apply what"
+            " it received and its source may no longer have",
             "the GTID sets, not a file position, then decide what the source sends",
         ),
         answers="C3",

@@ -6,6 +6,8 @@
    stopped, CHANGE REPLICATION SOURCE TO SOURCE_DELAY deletes the relay log like any other change
    (seen on 5.6.24 and 9.7.4). While the receiver runs, 9.7.4 keeps it, and 5.6.24 refuses the
    change (1198).
+4. Behind a stopped applier no wait ends. It is not started here: an operator may have stopped it,
+   and what waits may not fit. No audit has A7 about it if its source was not read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,10 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from binlog.quoting import quote_string
 from gtid import GtidSet
 from topology.facts.graph import Graph
+from topology.handshake.group_steps import for_channel
 from topology.handshake.partial_readings import PartialReading
 from topology.handshake.promotion import Promotion, PromotionStep
 from topology.readings.dialect import dialect_of
-from topology.readings.snapshot import ServerSnapshot
+from topology.readings.snapshot import ServerSnapshot, ThreadState
 
 
 def wait_steps(
@@ -35,9 +38,31 @@ def wait_steps(
     for name, left in promotion.unapplied:
         server = servers[name]
         what = _RECEIVED if left <= server.gtid_retrieved else _QUEUED
-        text = what.format(gtids=left.shortened()) + delays_of([server])
-        yield PromotionStep(name, text, wait_for_gtids(server, left))
+        text = what.format(gtids=left.shortened())
+        if stopped := _stopped_appliers(server, left):
+            yield PromotionStep(name, text + stopped)
+        else:
+            yield PromotionStep(name, text + delays_of([server]), wait_for_gtids(server, left))
     yield PromotionStep("", "Run this again: the next steps follow from what was applied.")
+
+
+def _stopped_appliers(server: ServerSnapshot, gtids: GtidSet) -> str:
+    """Return which stopped appliers these transactions wait for, as text; "" if none."""
+    stopped = [
+        channel
+        for channel in server.channels or ()
+        if channel.gtid_retrieved & gtids and channel.applier is ThreadState.STOPPED
+    ]
+    if not stopped or server.version is None:
+        return ""
+    words = dialect_of(server.version)
+    starts = (
+        f"{words.start_replica} SQL_THREAD{for_channel(server, each.name)}" for each in stopped
+    )
+    return (
+        " Its applier is stopped, so a wait would not end. If no error stopped it, find out who"
+        f" stopped it, and why; then start it on {server.name}: {'; '.join(starts)}."
+    )
 
 
 def unread_step(reading: PartialReading) -> PromotionStep:

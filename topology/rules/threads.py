@@ -99,8 +99,8 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
             + (_LEFT.format(replica=replica.name) if channel.name in GROUP_CHANNELS else "")
             + (in_part_text(code, source, replica.name, in_part) if in_part else "")
             + (
-                f" {replica.name} also has {many(errant)} that {source} does not have (see E1 and"
-                " E2 of this audit): they may have written or deleted the row."
+                f" {replica.name} also has {many(errant)} that {source} does not have (see E1, E2"
+                " or P1 of this audit): they may have written or deleted the row."
                 if errant
                 else ""
             ),
@@ -181,6 +181,7 @@ def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
                 + ("are" if len(stopped) > 1 else "is")
                 + " stopped, without an error."
                 + (_condition(channel, replica) if has_condition else "")
+                + _last_copy(facts, source, replica, channel)
                 + _written_below(facts, source=source, replica=replica.name)
                 + _gone_logs(facts, source=source, replica=replica.name)
                 + (emptied_text(replica, channel) if _had_any(facts, replica, channel) else ""),
@@ -190,15 +191,12 @@ def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
 def _stopped_by_hand(channel: ChannelSnapshot) -> list[str]:
     """Return the threads that an operator stopped.
 
-    An applier with an error of its own is A1, A2 or A3; its stopped receiver is still reported.
+    A thread with an error of its own is A1 to A4; the other one is still reported.
     """
-    is_by_hand = channel.receiver is ThreadState.STOPPED and not _has_receiver_error(channel)
-    if channel.has_error and not is_by_hand:
-        return []
-    stopped = ["receiver"] if channel.receiver is ThreadState.STOPPED else []
-    if channel.applier is ThreadState.STOPPED and not channel.has_error:
-        stopped.append("applier")
-    return stopped
+    is_receiver = channel.receiver is ThreadState.STOPPED and not _has_receiver_error(channel)
+    has_failed = bool(channel.applier_errno or channel.applier_error)
+    is_applier = channel.applier is ThreadState.STOPPED and not has_failed
+    return ["receiver"] * is_receiver + ["applier"] * is_applier
 
 
 def _condition(channel: ChannelSnapshot, replica: ServerSnapshot) -> str:
@@ -212,6 +210,21 @@ def _will_stop(channel: ChannelSnapshot, replica: ServerSnapshot) -> str:
     return (
         f"The applier of {replica.name} runs with UNTIL {channel.until}: it stops"
         " there, and then applies nothing more."
+    )
+
+
+def _last_copy(
+    facts: ClusterFacts, source: str | None, replica: ServerSnapshot, channel: ChannelSnapshot
+) -> str:
+    """Warn about what only a relay log may have: its source was not read, and may be lost."""
+    left = channel.gtid_retrieved - (replica.gtid_executed or GtidSet())
+    is_read = any(edge.source == source for edge in facts.edges_into(replica.name))
+    if is_read or not left:
+        return ""
+    return (
+        f" It has received {many(left)} that it has not applied, and its source was not read: if"
+        " that is lost, the relay log may be the last copy. It is deleted by any change of the"
+        " source or to auto-position, and by a clone: let it be applied first."
     )
 
 

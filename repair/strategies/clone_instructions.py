@@ -1,0 +1,145 @@
+"""Manual instructions that replace the data of a server by a copy of another one.
+
+1. What only the server has is named, and saved first; what its source has received and not applied
+   is not run there as a script: it would be applied twice.
+2. A server whose own GTIDs are not in the copy must not keep its server_uuid: it would use their
+   numbers again, and servers that have them would skip the new transactions (E3, tried on 5.6.24).
+3. manual_instructions.py has the rules for all instructions.
+"""
+
+from typing import Final
+
+from gtid import GtidSet
+from repair.model.replication_model import ModelServer
+from repair.strategies.instruction_context import Situation, attaching, in_order
+
+_MEMBERS: Final = "performance_schema.replication_group_members"
+
+
+def reclone(situation: Situation) -> str:
+    """Return how to replace the data of one of two servers, and of which."""
+    finding, servers = situation.finding, situation.model.servers
+    source, replica = servers.get(finding.source or ""), servers.get(finding.replica or "")
+    if source is None or replica is None:
+        return (
+            "replace the server's data with a backup or a clone of its source. Compare their GTID"
+            " sets first: this deletes what only this server has"
+        )
+    here = replica.name
+    only_here = replica.executed - source.executed
+    own = only_here.from_uuid(replica.server_uuid)
+    remove = f"{situation.dialect.reset_replica} ALL"
+    attach = (
+        f"take a new backup of {source.name} that includes its GTID set, or a new clone; stop"
+        f" {here}; replace its data directory with the copy, {_kept(own)}; start it without its"
+        " replication threads"
+        f" ({situation.dialect.skip_replica_start}). The copy may have the channels of"
+        f" {source.name}: on {here} run {in_order(remove, *attaching(situation, source.name))}"
+    )
+    if len(replica.channels) > 1:
+        attach += ", and configure its other channels again"
+    if finding.code == "E4" and not own:
+        attach += (
+            f". {here} keeps its server_uuid, as it does with CLONE INSTANCE. If you audit with"
+            " `--out`, delete the cluster's entry under `differences` in _content_looks.json"
+            " afterwards. Otherwise an audit that can no longer compare these GTIDs still reports"
+            " the old difference"
+        )
+    if not only_here:
+        return f"{attach}. Nothing is lost: {source.name} has all transactions of {here}"
+    if finding.code == "E6":
+        return (
+            f"compare the data first: only {here} has {only_here.shortened()} in gtid_executed."
+            f" The finding shows whether the rows are probably on {source.name}. Do not redo them"
+            f" there before you have compared. If the rows are there, {attach}. Nothing is lost"
+            f" then. If they are not, only {here} has them, and this would delete them"
+        )
+    return (
+        f"do NOT restore {here} from {source.name} as it is: only {here} has"
+        f" {only_here.shortened()}, and you would lose that data;"
+        f" {_saving(situation, only_here, replica)}. Keep a copy of {here}'s data directory. Never"
+        f" restore both servers: one of them must keep its data. Only then {attach}"
+        f"{_numbers_used_again(situation, own, replica)}"
+    )
+
+
+def _kept(own: GtidSet) -> str:
+    """Return what a server keeps that gets a copy. `own`: its own numbers, not in the copy."""
+    if own:
+        return "but keep its own configuration file, and no auto.cnf: it gets a new server_uuid"
+    return "but keep its own auto.cnf and its own configuration file"
+
+
+def _numbers_used_again(situation: Situation, own: GtidSet, replica: ModelServer) -> str:
+    """Return why a server must not keep its server_uuid, and who has to be cloned as well."""
+    if not own:
+        return ""
+    text = (
+        f". With its old server_uuid {replica.name} would use the numbers of {own.shortened()}"
+        " again, and servers that have them would skip the new transactions, without an error"
+    )
+    ends = (situation.finding.source, replica.name)
+    servers = situation.model.servers.values()
+    others = [each.name for each in servers if each.name not in ends and each.executed & own]
+    if others:
+        text += f". {' and '.join(others)} also got them: clone these as well"
+    return text
+
+
+def join_group(situation: Situation) -> str:
+    """Return how a server that left its group becomes a member again."""
+    finding, servers = situation.finding, situation.model.servers
+    here, donor = finding.replica, finding.source
+    start = in_order("STOP GROUP_REPLICATION", "START GROUP_REPLICATION")
+    join = f"on {here} run {start}; wait until {_MEMBERS} shows it ONLINE"
+    if finding.code == "A7":
+        return (
+            f"{join}. Recovery needs an account (START GROUP_REPLICATION USER = …, or the channel"
+            " group_replication_recovery)"
+        )
+    copy = (
+        f"take a new backup of {donor} that includes its GTID set, or a new clone; stop {here};"
+        " replace its data directory with the copy, but keep its own auto.cnf and its own"
+        f" configuration file; start it; {join}"
+    )
+    replica, source = servers.get(here or ""), servers.get(donor or "")
+    if finding.code == "J2" or replica is None or source is None:
+        return copy
+    only_here = replica.executed - source.executed
+    return (
+        f"do NOT replace the data of {here} yet: only {here} has {only_here.shortened()}, and you"
+        f" would lose that data; {_saving(situation, only_here, replica)}. Keep a copy of {here}'s"
+        f" data directory. Only then {copy}"
+    )
+
+
+def _saving(situation: Situation, only_here: GtidSet, replica: ModelServer) -> str:
+    """Return how to save what only the replica has."""
+    source, kept = situation.finding.source, only_here - replica.purged
+    waiting = _waiting_on(situation, only_here)
+    if waiting:
+        return (
+            f"{source} has received {waiting.shortened()} and has not applied it: let it apply that"
+            " first (start or repair its applier), then audit and plan again. A script with it"
+            " would be applied besides"
+        )
+    if kept:
+        return (
+            f"save them first: `gtid-audit binlog show '{kept}' SERVER --redo --schema-from"
+            f" SERVER` (SERVER is the DSN of {replica.name}). Decide whether to run that script on"
+            f" {source} before you clone. Do not run it if {source} already has the rows, as it"
+            " does after RESET BINARY LOGS AND GTIDS"
+        )
+    return (
+        f"{replica.name} has purged them too, so their rows exist only in its tables: compare the"
+        f" tables, and copy the rows that you need to {source} before you clone"
+    )
+
+
+def _waiting_on(situation: Situation, gtids: GtidSet) -> GtidSet:
+    """Return what the source of a finding has received of these, and not applied."""
+    source = situation.model.servers.get(situation.finding.source or "")
+    if source is None:
+        return GtidSet()
+    received = GtidSet.union_of(each.retrieved - each.passed for each in source.channels)
+    return (received - source.executed) & gtids

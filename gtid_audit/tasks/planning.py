@@ -118,7 +118,10 @@ def _rows(read: AuditedCluster, targets: Mapping[str, ServerTarget]) -> dict[str
         return {}
     from repair.adapters.rows_for_plan import read_rows
 
+    readings = {server.name: server for server in read.snapshot.last}
     return {
-        each.id: read_rows(each, targets, read.contents, seconds_max=EVENT_SECONDS_MAX)
+        each.id: read_rows(
+            each, targets, read.contents, seconds_max=EVENT_SECONDS_MAX, readings=readings
+        )
         for each in findings
     }

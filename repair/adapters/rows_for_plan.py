@@ -4,13 +4,16 @@ The result contains the reasons for what could not be read.
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from repair.adapters.affected_rows import AffectedRow, AffectedRows, look_up_rows
 from repair.adapters.servers_to_read import logs_of
 from repair.content.row_versions import RowsRead, RowVersions
+from repair.doubts.renamed_databases import renamed_between
 from topology.adapters.connection import way_to
 from topology.catalogue.findings import Finding
 from topology.readings.contents import ContentReading
+from topology.readings.snapshot import ServerSnapshot
 from topology.readings.target import ServerTarget
 from topology.rules.content import lesser_differences
 
@@ -21,14 +24,18 @@ def read_rows(
     contents: ContentReading | None,
     *,
     seconds_max: float,
+    readings: Mapping[str, ServerSnapshot] = MappingProxyType({}),
 ) -> RowsRead:
     """Read the rows that a finding's transactions touched from its source and its replica.
 
     `contents` is the comparison behind the finding. Transactions of the two servers that differ
-    less severely are not in the finding's set, and count as not read.
+    less severely are not in the finding's set, and count as not read. `readings` show where rows
+    have other names (renamed_databases.py).
     """
     names = (finding.source or "", finding.replica or "")
     unknown = [name for name in names if name not in targets]
+    if why := renamed_between(*names, readings):
+        return RowsRead(unread=(why,))
     if unknown:
         return RowsRead(unread=tuple(f"no connection to {name} is configured" for name in unknown))
     left, right = (way_to(targets[name], seconds_max=seconds_max) for name in names)

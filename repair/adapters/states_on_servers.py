@@ -4,6 +4,7 @@
 2. Definitions and engines of the tables are compared even if rows cannot be (tables_there.py).
 3. A server whose rows cannot be read is UNREAD with the reason. The other questions leave it out:
    `rows_on` shows that nothing was compared there.
+4. Nor are rows looked up where they may have other names (renamed_databases.py).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from repair.content.transaction_content import (
     RowState,
     TransactionContent,
 )
+from repair.doubts.renamed_databases import renamed_between
 from topology.readings.transaction_class import ContentClass
 
 if TYPE_CHECKING:
@@ -52,7 +54,18 @@ def with_states(
 
     Both versions of conflicting rows are read if the finding's replica is missing the transactions.
     """
-    read, conflicting = _compared(read, names, finding, servers)
+    renamed = {
+        name: why
+        for name in names
+        if (why := renamed_between(read.read_from or name, name, servers.readings))
+    }
+    read, conflicting = _compared(
+        read, [name for name in names if name not in renamed], finding, servers
+    )
+    unread = {name: RowsOn(RowState.UNREAD, why) for name, why in renamed.items()}
+    read = replace(
+        read, rows_on={**read.rows_on, **unread}, unlike_on={**read.unlike_on, **renamed}
+    )
     compared = (*MISSING, *STOPPED)
     source = finding.source if finding is not None and finding.code in compared else None
     if source is None or source != read.read_from:
@@ -181,6 +194,7 @@ def _with_overtaken(
         name
         for name, on in read.rows_on.items()
         if name != source and on.state is not RowState.AS_AFTER
+        if not renamed_between(source, name, servers.readings)
     ]
     states = dict(read.rows_on)
     for name, (found, coming) in servers.answers(names, later).items():

@@ -479,6 +479,7 @@ TARGETS: Sequence[Target] = (
                 "repair/doubts/forgotten_below.py",
                 "repair/doubts/logged_form.py",
                 "repair/doubts/other_columns.py",
+                "repair/doubts/renamed_databases.py",
             ),
             *(
                 "repair/model/actions.py",
@@ -510,6 +511,7 @@ TARGETS: Sequence[Target] = (
             ),
             *("tests/repair/test_content_questions.py", "tests/repair/test_unguarded.py"),
             *("tests/repair/test_held_back.py", "tests/repair/test_by_hand.py"),
+            "tests/repair/test_renamed_databases.py",
             *("tests/repair/test_invariants.py", "tests/repair/test_two_passes.py"),
             *("tests/simulation/test_steps_together.py", "tests/repair/test_earlier_steps.py"),
             *("tests/repair/test_choices.py", "tests/repair/test_fetched_together.py"),

@@ -307,3 +307,62 @@ def test_no_row_is_written_where_its_key_is_not_unique(
     [left] = [each for each in left_by(plan) if each.code == "A2"]
     assert "it has no unique key on id here" in left.why
     assert rows(b, "d.t") == before == [(1, 9), (1, 9), (2, 2)]
+
+
+def _renaming(pair: Pair) -> None:
+    """Let b apply d as e, and have a d of its own, with other rows."""
+    a, b = pair.a, pair.b
+    a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
+    b.execute(
+        b.dialect.stop_replica,
+        "CHANGE REPLICATION FILTER REPLICATE_REWRITE_DB = ((d, e))",
+        "SET SESSION sql_log_bin = 0",
+        "CREATE DATABASE e",
+        "CREATE TABLE e.t (id INT PRIMARY KEY, v INT)",
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)",
+        b.dialect.start_replica,
+    )
+    _unlogged(a, "CREATE DATABASE d")
+    _unlogged(a, "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)")
+    a.execute("INSERT INTO d.t VALUES (1, 1), (2, 2)")
+    wait_for(b, executed(a))
+
+
+def test_rows_that_are_elsewhere_are_not_taken_for_those_of_a_gap(pair97: Pair) -> None:
+    """The d.t of b has the rows of the gap; what replication writes is e.t, which has not."""
+    _renaming(pair97)
+    a, b = pair97.a, pair97.b
+    _unlogged(b, "INSERT INTO d.t VALUES (1, 10), (2, 2), (3, 3)")
+    b.execute(b.dialect.stop_replica)
+    a.execute("INSERT INTO d.t VALUES (3, 3)", "UPDATE d.t SET v = 10 WHERE id = 1")
+    file, position = a.binary_log_position()
+    b.execute(
+        "CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 0,"
+        f" SOURCE_LOG_FILE = '{file}', SOURCE_LOG_POS = {position}",
+        b.dialect.start_replica,
+    )
+    later = commit(a, "INSERT INTO d.t VALUES (4, 4)")
+    wait_for(b, later)
+    found = examine(pair97)
+    assert "H1" in found.codes
+    plan = found.plan()
+    assert plan.steps == ()
+    whys = [each.why for each in plan.not_planned if each.code == "H1"]
+    assert any("a table of the same name may be another one" in each for each in whys), whys
+
+
+def test_what_was_written_elsewhere_is_not_redone_by_name(pair97: Pair) -> None:
+    """The errant row is in the d.t of b, which has nothing to do with the d.t of a."""
+    _renaming(pair97)
+    b = pair97.b
+    _unlogged(b, "INSERT INTO d.t VALUES (1, 1)")
+    b.execute("UPDATE d.t SET v = 99 WHERE id = 1")
+    before = rows(pair97.a, "d.t")
+    plan = examine(pair97).plan({"E1": "redo_on_source"})
+    assert plan.steps == ()
+    [left] = left_by(plan)
+    assert "a table of the same name may be another one" in left.why
+    assert rows(pair97.a, "d.t") == before
+    undo = examine(pair97).plan({"E1": "undo_on_replica"})
+    assert [each.action for each in undo.steps][:1] == ["UndoRows"], "its own log and rows"

@@ -4,6 +4,7 @@
    because it treats the other server's transactions as its own. If transactions can flow from one
    of them to the other, that is a loss without an error. (Seen on 9.7.4 in a chain a → b → c with
    equal ids of a and c.) A receiver refuses it only if the two are linked directly (13117, 1593).
+   former_server_ids.py has the transactions that no server of now explains.
 2. C15: settings with which the applier skips errors or converts values. The server logs the GTID,
    does not change the row, and the sets agree.
 """
@@ -20,15 +21,14 @@ from topology.facts.former_ids import (
     maybe_own_server_id,
     of_unknown_uuids,
     shown_with_own_server_id,
-    under_uuids_of_others,
 )
 from topology.facts.memberships import group_uuids
 from topology.facts.receivers import leaves_out
 from topology.readings.dialect import CHANGED_SINCE_START, SERVER_ID_SOURCE
 from topology.readings.notable_settings import notable_values
 from topology.readings.same_ids import accepts_own_server_id, may_accept_own_server_id
-from topology.readings.snapshot import ServerSnapshot, ThreadState
-from topology.rules.build import Rules, evidence, finding, many, on_edge
+from topology.readings.snapshot import ThreadState
+from topology.rules.build import Rules, evidence, finding, many
 
 EQUAL_IDS: Final = "equal MySQL server ids"  # in a receiver's error: 1593, since 8.0 13117
 
@@ -83,89 +83,6 @@ def duplicate_server_id(facts: ClusterFacts) -> Iterator[Finding]:
                 " transactions flow from one to the other now. If one becomes the source of the"
                 " other, the replica will drop every transaction of its source.",
             )
-
-
-def former_server_id(facts: ClusterFacts) -> Iterator[Finding]:
-    """Yield C2: transactions upstream of a replica with its own server_id, of no current UUID.
-
-    If another server has the same server_id now, the rule above reports those of a group.
-    """
-    groups = group_uuids(facts.last.values())
-    for edge in facts.edges:
-        replica = facts.last[edge.replica]
-        if not edge.own_id:
-            continue
-        ids = [server.server_id for server in facts.last.values()]
-        of_groups = any(edge.own_id.from_uuid(uuid) for uuid in groups)
-        if of_groups and ids.count(replica.server_id) > 1:
-            continue
-        coming = edge.own_id - _logged_upstream(facts, edge)
-        by_hand = under_uuids_of_others(edge.own_id, replica, facts.last)
-        is_likely = coming or _of_its_group(replica, edge.own_id) or by_hand
-        yield on_edge(
-            facts,
-            edge,
-            "C2",
-            edge.own_id,
-            grade=Grade.LIKELY if is_likely else Grade.PROVED,
-            proof=(
-                evidence("server_id", replica.server_id, replica),
-                evidence("server_uuid", replica.server_uuid, replica),
-                evidence("upstream, logged with this server_id", edge.own_id, replica),
-            ),
-            explanation=f"{replica.name} drops {many(edge.own_id)} of its sources as if they were"
-            f" its own: they carry its server_id, {replica.server_id}, under "
-            + _whose(facts, edge).format(name=replica.name)
-            + (_COMING.format(what=many(coming), name=replica.name) if coming else ""),
-        )
-
-
-def _logged_upstream(facts: ClusterFacts, edge: EdgeFacts) -> GtidSet:
-    upstream = facts.graph.upstream_of(edge.source, stopped_too=True)
-    servers = [facts.last[name] for name in upstream | {edge.source}]
-    return GtidSet.union_of(
-        (each.gtid_executed or GtidSet()) | (each.gtid_owned or GtidSet()) for each in servers
-    )
-
-
-_COMING: Final = (
-    " {what} of these was received by a server that sends to {name}, and not applied there: unless"
-    " its applier has passed them (a RESET), they reach {name} next."
-)
-_AS_ANOTHER: Final = (
-    "a UUID that no server of this audit has. {name} was probably cloned or restored, and kept its"
-    " server_id. Set another server_id on it. Then it must fetch the dropped transactions again."
-)
-_AS_A_STRANGER: Final = (
-    "the UUID of a group, and a member of that group has, or had, the same server_id. Set another"
-    " server_id on {name}. Then it must fetch the dropped transactions again."
-)
-_AS_A_MEMBER: Final = (
-    "the UUID of its group. {name} probably committed them as the primary and lost them since (a"
-    " crash, an older copy of its data). gtid-audit looked up only the first and the last"
-    " transaction of each interval. If {name} joins its group again, the group delivers them."
-)
-_BY_HAND: Final = (
-    "a UUID that is not its own. They include {what} under the UUID of another server of this"
-    " audit: a session on {name} probably set gtid_next to them, and {name} has lost them since (a"
-    " crash, an older copy of its data, RESET BINARY LOGS AND GTIDS). Audit again when the source"
-    " of {name} has applied them: H8 then has the repair. With another server_id {name} applies"
-    " them, also if it still has the rows (a RESET): compare first."
-)
-
-
-def _whose(facts: ClusterFacts, edge: EdgeFacts) -> str:
-    replica, own_id = facts.last[edge.replica], edge.own_id
-    if _of_its_group(replica, own_id):
-        return _AS_A_MEMBER
-    if by_hand := under_uuids_of_others(own_id, replica, facts.last):
-        return _BY_HAND.format(what=many(by_hand), name="{name}")
-    groups = group_uuids(facts.last.values())
-    return _AS_A_STRANGER if any(own_id.from_uuid(uuid) for uuid in groups) else _AS_ANOTHER
-
-
-def _of_its_group(server: ServerSnapshot, gtids: GtidSet) -> bool:
-    return any(gtids.from_uuid(uuid) for uuid in group_uuids([server]))
 
 
 _MAYBE_OWN: Final = (
@@ -395,6 +312,5 @@ def _dropped(facts: ClusterFacts, origin: str, replica: str) -> GtidSet:
 
 RULES: Rules = (
     duplicate_server_id,  # C2
-    former_server_id,  # C2
     silent_errors,  # C15
 )

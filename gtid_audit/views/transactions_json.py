@@ -22,6 +22,7 @@ from binlog.scan import EventGroup
 from gtid import GtidSet
 from gtid_audit.output import StreamedList
 from topology.documents.document_version import versioned
+from topology.readings.hidden_passwords import without_secrets
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -73,12 +74,12 @@ def _item(item: RowChanges | Event) -> dict[str, Any] | None:
     match item.body:
         case Query() as query:
             return {
-                "statement": query.sql.decode("utf-8", errors="backslashreplace"),
+                "statement": without_secrets(query.sql.decode("utf-8", errors="backslashreplace")),
                 "schema": query.schema,
                 "error_code": query.error_code,
             }
         case RowsQuery(sql=sql):
-            return {"comment": sql.decode("utf-8", errors="backslashreplace")}
+            return {"comment": without_secrets(sql.decode("utf-8", errors="backslashreplace"))}
     return None
 
 

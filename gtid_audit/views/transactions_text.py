@@ -28,6 +28,7 @@ from gtid_audit.output import counted, printable
 from gtid_audit.views.report_parts import QUIET, rest_of
 from gtid_audit.views.report_text import console
 from gtid_audit.views.transactions_json import label_of
+from topology.readings.hidden_passwords import without_secrets
 
 EVENTS_SHOWN_MAX: Final = 2_000
 ROWS_SHOWN_MAX: Final = 20
@@ -59,7 +60,8 @@ def transaction_parts(
         elif isinstance(item.body, Query):
             yield from _statement(item.body)
         elif isinstance(item.body, RowsQuery):
-            sql = _shortened(item.body.sql.decode("utf-8", errors="backslashreplace"))
+            text = item.body.sql.decode("utf-8", errors="backslashreplace")
+            sql = _shortened(without_secrets(text))
             yield Padding(Text(printable(sql), style=QUIET), _INDENT)
 
 
@@ -87,7 +89,7 @@ def _moment(microseconds: int | None, seconds: int) -> str:
 
 
 def _statement(query: Query) -> Iterator[RenderableType]:
-    sql = query.sql.decode("utf-8", errors="backslashreplace")
+    sql = without_secrets(query.sql.decode("utf-8", errors="backslashreplace"))
     if sql in {"BEGIN", "COMMIT"}:
         return
     if len(sql) > STATEMENT_CHARACTERS_MAX:

@@ -505,3 +505,21 @@ def test_secrets_reach_no_output(busy: Server, capsys: Said, monkeypatch: Patch)
         assert run(("binlog", "scan", dsn, "--json")) == status
         assert run(("binlog", "locate", f"{A}:1", dsn)) == (status or 1)
         assert "hunter2" not in "".join(capsys.readouterr())
+
+
+def test_hashes_of_passwords_reach_no_output(busy: Server, capsys: Said) -> None:
+    """A log has what CREATE USER stores; only --redo, which executes it again, needs it."""
+    before = busy.value("@@GLOBAL.gtid_executed")
+    busy.execute("CREATE USER hashed@'%' IDENTIFIED BY 'hunter2SECRET'")
+    made = busy.value(f"GTID_SUBTRACT(@@GLOBAL.gtid_executed, '{before}')")
+    for command in (
+        ("binlog", "show", made, busy.dsn),
+        ("binlog", "show", made, busy.dsn, "--json"),
+        ("binlog", "scan", busy.dsn, "--details"),
+        ("binlog", "scan", busy.dsn, "--details", "--json"),
+    ):
+        assert run(command) == 0
+        printed = "".join(capsys.readouterr())
+        assert "$A$005$" not in printed
+        if command[1] == "show":
+            assert "CREATE USER 'hashed'@'%' IDENTIFIED (hidden)" in printed

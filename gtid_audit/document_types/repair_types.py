@@ -54,6 +54,8 @@ RECONCILED: Final = document_of(
             applied=_WRITTEN,
             kept=_WRITTEN,
             why_kept=TEXT,
+            reasons=list_of(record_of(finding=TEXT, why=TEXT)),
+            compares_definitions=FLAG,
             unread=list_of(TEXT),
         )
     )

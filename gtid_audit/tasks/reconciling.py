@@ -62,8 +62,11 @@ class Reconciling:
             and (self.scope is None or each.code in _OF_DEFINITIONS)
         )
         unread = tuple(f"{each.server}, {each.fact}: {each.reason}" for each in read.audit.unknown)
+        compares = self.scope is not None or read.policy.definitions
         if not found:
-            return Reconciled(name, read.audit.verdict, (), (), unread=unread)
+            return Reconciled(
+                name, read.audit.verdict, (), (), unread=unread, compares_definitions=compares
+            )
         ids = [each.id for each in found]
         planned = self._plan(read, ids)
         why, automatic = self._automatic(read, planned)
@@ -80,7 +83,10 @@ class Reconciling:
         is_applied = automatic is not None and automatic.plan.id == planned.plan.id
         keeps = bool(left and planned.plan.steps) and not is_applied
         kept = self._written(name, planned, read, ids) if keeps else None
-        return Reconciled(name, read.audit.verdict, found, left, applied, kept, why, unread)
+        reasons = {each.finding_id: each.why for each in planned.plan.not_planned}
+        return Reconciled(
+            name, read.audit.verdict, found, left, applied, kept, why, unread, reasons, compares
+        )
 
     def _read(self, name: str) -> AuditedCluster:
         """Read and audit a cluster, or only the definitions of the scope."""

@@ -2,15 +2,19 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 from rich.console import RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
 from gtid_audit.output import printable
 from gtid_audit.views.reconciled import Reconciled, WrittenRepair
+from gtid_audit.views.report_parts import QUIET
 from gtid_audit.views.report_text import VERDICT_STYLE, show
 from repair.plan_parts import about
+
+_INDENT: Final = 8
 
 
 def show_reconciled(found: Reconciled, *, is_short: bool = False) -> None:
@@ -25,12 +29,16 @@ def _parts(found: Reconciled) -> Iterator[RenderableType]:
         yield Text(printable(f"  not read: {each}"), style="yellow")
     if not found.found and not found.unread:
         yield Text("  nothing to repair")
+    if not found.compares_definitions:
+        yield Text("  definitions were not compared (`definitions: true` in the policy)", QUIET)
     if found.applied is not None:
         names = ", ".join(found.applied.strategies)
         yield Text(printable(f"  procedure {found.applied.procedure} applies {names}"))
         yield Text(f"  gtid-audit repair state {found.applied.procedure} shows how far it is")
     for finding in found.left:
         yield Text(printable(f"  left: {finding.code} {finding.name}, {about(finding)}"))
+        if why := found.reasons.get(finding.id):
+            yield Padding(Text(printable(why)), (0, 0, 0, _INDENT))
     if found.why_kept:
         yield Text(printable(f"  {found.why_kept}"))
     if found.kept is not None:
@@ -51,6 +59,12 @@ def _record(found: Reconciled) -> dict[str, Any]:
         "applied": _repair(found.applied),
         "kept": _repair(found.kept),
         "why_kept": found.why_kept,
+        "reasons": [
+            {"finding": each.id, "why": found.reasons[each.id]}
+            for each in found.left
+            if each.id in found.reasons
+        ],
+        "compares_definitions": found.compares_definitions,
         "unread": list(found.unread),
     }
 

@@ -1,6 +1,7 @@
 """What `reconcile` found in a cluster, and what was done about it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from topology.catalogue.findings import Finding, Verdict
@@ -28,3 +29,6 @@ class Reconciled:
     kept: WrittenRepair | None = None  # for an operator
     why_kept: str = ""
     unread: tuple[str, ...] = ()
+    # By finding id: why the plan has no step for it.
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    compares_definitions: bool = True

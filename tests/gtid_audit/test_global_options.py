@@ -10,9 +10,10 @@ import pytest
 from gtid_audit import __version__, clock, output
 from gtid_audit.cli import run
 from gtid_audit.global_options import GLOBAL_OPTIONS
-from gtid_audit.views.reconcile_text import show_reconciled
+from gtid_audit.views.reconcile_text import reconcile_document, show_reconciled
 from gtid_audit.views.reconciled import Reconciled
 from tests.gtid_audit.build import run_program
+from tests.repair.cases import a_finding
 from tests.topology.pasted_texts import pair
 from topology.catalogue.findings import Verdict
 
@@ -61,6 +62,24 @@ def test_quiet_of_a_reconciled_cluster(capsys: pytest.CaptureFixture[str]) -> No
     whole = capsys.readouterr().out
     show_reconciled(found, is_short=True)
     assert capsys.readouterr().out == whole.splitlines(keepends=True)[0] == " UNKNOWN  orders\n"
+
+
+def test_a_reconciled_cluster_says_why_something_is_left(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    left = a_finding("S2", "a:1")
+    found = Reconciled(
+        "orders", Verdict.WARNING, (left,), (left,), reasons={left.id: "by hand: d.t"}
+    )
+    show_reconciled(found)
+    shown = capsys.readouterr().out
+    assert "  left: S2" in shown
+    assert "        by hand: d.t\n" in shown
+    assert "were not compared" not in shown
+    [cluster] = reconcile_document([found])["clusters"]
+    assert cluster["reasons"] == [{"finding": left.id, "why": "by hand: d.t"}]
+    show_reconciled(Reconciled("orders", Verdict.OK, (), (), compares_definitions=False))
+    assert "definitions were not compared (`definitions: true`" in capsys.readouterr().out
 
 
 def test_quiet_leaves_errors(capsys: pytest.CaptureFixture[str]) -> None:

@@ -116,12 +116,12 @@ def join_group(situation: Situation) -> str:
 def _saving(situation: Situation, only_here: GtidSet, replica: ModelServer) -> str:
     """Return how to save what only the replica has."""
     source, kept = situation.finding.source, only_here - replica.purged
-    waiting = _waiting_on(situation, only_here)
-    if waiting:
+    coming = _still_coming(situation, only_here, replica)
+    if coming:
         return (
-            f"{source} has received {waiting.shortened()} and has not applied it: let it apply that"
-            " first (start or repair its applier), then audit and plan again. A script with it"
-            " would be applied besides"
+            f"{source} may still get {coming.shortened()} by replication, with its content: let a"
+            f" channel of {source} deliver and apply that first (start or repair it), then audit"
+            " and plan again. A script with it would be applied besides"
         )
     if kept:
         return (
@@ -136,10 +136,18 @@ def _saving(situation: Situation, only_here: GtidSet, replica: ModelServer) -> s
     )
 
 
-def _waiting_on(situation: Situation, gtids: GtidSet) -> GtidSet:
-    """Return what the source of a finding has received of these, and not applied."""
+def _still_coming(situation: Situation, gtids: GtidSet, replica: ModelServer) -> GtidSet:
+    """Return what the source of a finding has received of these, or may still be sent.
+
+    The replica refuses a connection (1236) if it has purged what the source does not have.
+    """
     source = situation.model.servers.get(situation.finding.source or "")
     if source is None:
         return GtidSet()
     received = GtidSet.union_of(each.retrieved - each.passed for each in source.channels)
-    return (received - source.executed) & gtids
+    sent = GtidSet.union_of(
+        gtids - replica.purged - each.bypassed - each.passed - each.dropped
+        for each in source.channels
+        if each.source == replica.name and replica.purged <= source.executed
+    )
+    return ((received - source.executed) & gtids) | sent

@@ -56,6 +56,7 @@ from repair.data_check.part_queries import (
     rows_query,
     shown_key,
 )
+from repair.sql.script import transactions
 from topology.adapters.answers import only_row
 from topology.readings.target import ServerTarget
 
@@ -127,7 +128,7 @@ def _apart(left: CheckedServer, right: CheckedServer) -> str:
     """Return what one of two servers has executed and the other one has not; "" if nothing."""
     executed = left.executed(), right.executed()
     texts = [
-        f"{side.name} has not executed {missing.gtid_count:,} transactions of {of.name}:"
+        f"{side.name} has not executed {transactions(missing.gtid_count)} of {of.name}:"
         f" {missing.shortened()}"
         for side, of, missing in (
             (right, left, executed[0] - executed[1]),

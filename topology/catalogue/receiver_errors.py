@@ -161,7 +161,7 @@ RECEIVER_TEXTS: Final[tuple[ErrorText, ...]] = (
         (
             (
                 "STOP REPLICA IO_THREAD, CHANGE REPLICATION SOURCE TO SOURCE_SSL = 1, START REPLICA"
-                " IO_THREAD. The receiver goes on where it was; the relay log stays."
+                " IO_THREAD. The relay log stays only if the applier runs meanwhile."
             ),
         ),
     ),

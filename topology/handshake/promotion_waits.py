@@ -7,7 +7,7 @@
    (seen on 5.6.24 and 9.7.4). While the receiver runs, 9.7.4 keeps it, and 5.6.24 refuses the
    change (1198).
 4. Behind a stopped applier no wait ends. It is not started here: an operator may have stopped it,
-   and what waits may not fit. No audit has A7 about it if its source was not read.
+   and what waits may not fit (A7).
 """
 
 from collections.abc import Iterable, Iterator, Mapping

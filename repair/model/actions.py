@@ -124,6 +124,8 @@ class AutoPositionOn:
     # gtid_executed when those rows were compared, and what earlier steps leave empty. Any other
     # transaction may have changed the rows and changed them back. None: they were not compared.
     compared_at: GtidSet | None = None
+    # The operator selected it. What PRIVILEGE_CHECKS_USER may do is not asked (start_guards.py).
+    by_choice: bool = field(default=False, compare=False)
 
     def effect(self, server: ModelServer) -> ModelServer:
         """Return the server after the action."""

@@ -15,6 +15,8 @@ from repair.scripts.delivery_filters import still_unfiltered, without_rows
 from repair.scripts.procedure import Procedure, Setting
 from repair.scripts.row_procedures import row_is
 from repair.scripts.start_guards import (
+    account_may_apply,
+    assigns_no_gtids,
     commits_nothing_meanwhile,
     has_what_was_committing,
     not_halted,
@@ -175,7 +177,8 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
             *commits_nothing_meanwhile(action, setting),
             *(() if setting.channel(action.channel).auto_position else not_restarted(setting)),
             *has_what_was_committing(action, setting, asks),
-            *_assigns_no_gtids(action, asks),
+            *assigns_no_gtids(action, asks),
+            *account_may_apply(action, setting, asks),
             *filled,
             *_readable(action),
         ),
@@ -216,16 +219,6 @@ def auto_position_on(action: AutoPositionOn, setting: Setting) -> Procedure:
         ),
         needs=_needs(statements, rows=bool(action.rows)),
     )
-
-
-def _assigns_no_gtids(action: AutoPositionOn, asks: ChannelQuestions) -> Iterator[Guard]:
-    """Require that the channel gives no GTIDs to transactions: auto-position is refused (4014)."""
-    if asks.assigned_gtids != "NULL":
-        yield Guard(
-            f"{asks.assigned_gtids} IS NULL",
-            f"{action.server}: ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS excludes auto-position;"
-            " nothing was changed",
-        )
 
 
 def _readable(action: AutoPositionOn | StartChannel) -> Iterator[Guard]:

@@ -263,3 +263,30 @@ def refuses_nothing(
         " A7=start_channel: ",
         detail=asks.restrictions,
     )
+
+
+def assigns_no_gtids(action: AutoPositionOn, asks: ChannelQuestions) -> Iterator[Guard]:
+    """Require that the channel gives no GTIDs to transactions: auto-position is refused (4014)."""
+    if asks.assigned_gtids != "NULL":
+        yield Guard(
+            f"{asks.assigned_gtids} IS NULL",
+            f"{action.server}: ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS excludes auto-position;"
+            " nothing was changed",
+        )
+
+
+def account_may_apply(
+    action: AutoPositionOn, setting: Setting, asks: ChannelQuestions
+) -> Iterator[Guard]:
+    """Require that no account checks what a default step fetches (PRIVILEGE_CHECKS_USER).
+
+    The channel may run, and yet stop at an operation that it has not applied since (1142, 13496).
+    """
+    if action.by_choice or not setting.arriving or asks.checking_user == "NULL":
+        return
+    yield Guard(
+        f"{has_begun(setting.arriving)} OR {asks.checking_user} IS NULL",
+        f"{action.server}: its account may not be allowed what is fetched; if it is, select the"
+        " strategy: ",
+        detail=asks.checking_user,
+    )

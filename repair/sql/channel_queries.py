@@ -32,6 +32,7 @@ class ChannelQuestions:
     applier_error: str
     # The settings with which the channel refuses what others apply, as text; NULL if none is set.
     restrictions: str
+    checking_user: str  # PRIVILEGE_CHECKS_USER as text; NULL if there is none
     # ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS as text; NULL if it is OFF.
     assigned_gtids: str
     filters: str  # its replication filters as text; NULL if it has none or none is visible
@@ -54,7 +55,8 @@ class ChannelQuestions:
             applier_error=_applier_fact(
                 "CONCAT('error ', LAST_ERROR_NUMBER, ': ', LAST_ERROR_MESSAGE)"
             ).replace("%", name),
-            restrictions=_restrictions(version).replace("%", name),
+            restrictions=_restrictions(version, _RESTRICTIONS).replace("%", name),
+            checking_user=_restrictions(version, _RESTRICTIONS[:1]).replace("%", name),
             assigned_gtids=(
                 _ASSIGNED_GTIDS.replace("%", name) if dialect_of(version).assigns_gtids else "NULL"
             ),
@@ -191,6 +193,7 @@ _FIVE_SIX = ChannelQuestions(
     applier_errno="NULL",
     applier_error="NULL",
     restrictions="NULL",
+    checking_user="NULL",
     assigned_gtids="NULL",
     filters="NULL",
 )
@@ -218,10 +221,10 @@ _RESTRICTIONS = (
 )
 
 
-def _restrictions(version: ServerVersion) -> str:
+def _restrictions(version: ServerVersion, options: Sequence[tuple[str, ServerVersion, str]]) -> str:
     texts = [
         f"IF({column} {free}, NULL, CONCAT('{column} = ', {column}))"
-        for column, since, free in _RESTRICTIONS
+        for column, since, free in options
         if version >= since
     ]
     if not texts:

@@ -38,7 +38,12 @@ class Fetch:
     @property
     def switch(self) -> AutoPositionOn:
         """Return the action that fetches it."""
-        return AutoPositionOn(self.replica.name, self.channel.name, filled=GtidSet())
+        return AutoPositionOn(
+            self.replica.name,
+            self.channel.name,
+            filled=GtidSet(),
+            by_choice=self.case.is_chosen,
+        )
 
     @property
     def beside(self) -> tuple[tuple[GtidSet, TransactionContent | None], ...]:

@@ -18,6 +18,7 @@ from tests.repair.live import (
     executed,
     rows,
     run_plan,
+    run_step,
     statements_of,
     wait_until,
 )
@@ -174,6 +175,44 @@ def test_a_channel_with_restrictions_goes_on_after_what_is_left_out(pair97: Pair
     run_plan(pair97, examine(pair97).plan({"A2": "inject_empty"}))
     pair97.settle()
     assert rows(b, "d.t") == [(1,), (2,)]
+    b.execute("STOP REPLICA", "CHANGE REPLICATION SOURCE TO PRIVILEGE_CHECKS_USER = NULL")
+
+
+def test_a_default_fetch_does_not_stop_a_channel_for_the_privileges_of_its_account(
+    pair97: Pair,
+) -> None:
+    """It runs with them, and would stop at the first operation that it may not do."""
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)")
+    a.execute("INSERT INTO d.t VALUES (1, 1)")
+    pair97.settle()
+    unlogged = "SET SESSION sql_log_bin = 0"
+    b.execute(
+        unlogged,
+        "CREATE USER 'applier'@'%'",
+        "GRANT REPLICATION_APPLIER, SESSION_VARIABLES_ADMIN ON *.* TO 'applier'@'%'",
+        "GRANT INSERT ON d.* TO 'applier'@'%'",
+        "STOP REPLICA",
+    )
+    missing = faults.commit(a, "UPDATE d.t SET v = 5 WHERE id = 1")
+    file, position = a.binary_log_position()
+    b.execute(
+        "CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 0,"
+        f" SOURCE_LOG_FILE = '{file}', SOURCE_LOG_POS = {position},"
+        " PRIVILEGE_CHECKS_USER = 'applier'@'%'",
+        "START REPLICA",
+    )
+    wait_for(b, faults.commit(a, "INSERT INTO d.t VALUES (2, 2)"))
+    plan = examine(pair97).plan()
+    [step] = [each for each in plan.steps if each.action == "AutoPositionOn"]
+    refused = run_step(pair97, plan, step)
+    assert "may not be allowed what is fetched; if it is, select the strategy" in refused.stderr
+    assert "'applier'@'%'" in refused.stderr
+    wait_for(b, faults.commit(a, "INSERT INTO d.t VALUES (3, 3)"))
+    b.execute(unlogged, "GRANT UPDATE ON d.* TO 'applier'@'%'")
+    run_plan(pair97, examine(pair97).plan({"H1": "refetch"}))
+    wait_for(b, missing)
+    assert rows(b, "d.t") == rows(a, "d.t")
     b.execute("STOP REPLICA", "CHANGE REPLICATION SOURCE TO PRIVILEGE_CHECKS_USER = NULL")
 
 

@@ -160,7 +160,11 @@ ELSEWHERE = {"source_host": "other.example", "source_server_id": 9}
         (SAME | {"up": 55}, ("E3", Grade.LIKELY)),
         ({"theirs": (), "first_log": BEFORE}, ("E3", Grade.LIKELY)),
         # A restart since, and a reset.
-        (OTHER, ("E6", Grade.LIKELY)),
+        (OTHER | {"first_log": AFTER}, ("E6", Grade.LIKELY)),
+        # One number was used twice: by a reset, or by a copy. Only a log that was begun after the
+        # lost ones shows the reset.
+        (OTHER, ("E3", Grade.LIKELY)),
+        (OTHER | {"up": 900, "first_log": BEFORE}, ("E6", Grade.LIKELY)),
         ({"first_log": AFTER}, ("E6", Grade.LIKELY)),
         # One of two commits was made by hand: the times show nothing.
         (
@@ -209,7 +213,15 @@ ELSEWHERE = {"source_host": "other.example", "source_server_id": 9}
         # ... or its own receiver ended because a replica with its server_uuid had connected.
         (OTHER | {"up": 900, "origin": {"channels": (ENDED_BY_A_COPY,)}}, ("E6", Grade.LIKELY)),
         # Logs that show a reset need no channel.
-        (OTHER | {"up": 900, "channel": NOT_RECEIVED}, ("E6", Grade.PROVED)),
+        (
+            OTHER | {"up": 900, "channel": NOT_RECEIVED, "first_log": AFTER},
+            ("E6", Grade.PROVED),
+        ),
+        (OTHER | {"up": 900, "channel": NOT_RECEIVED}, ("E6", Grade.LIKELY)),
+        (
+            OTHER | {"up": 900, "channel": NOT_RECEIVED, "first_log": BEFORE},
+            ("E6", Grade.LIKELY),
+        ),
     ],
 )
 def test_the_evidence_decides(facts: dict[str, Any], expected: tuple[str, Grade]) -> None:

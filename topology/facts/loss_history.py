@@ -69,7 +69,11 @@ def signs_of_reset(
                 is_same |= _is_older(ours, origin, log)
             # Otherwise a session set gtid_next for one of them.
             elif ours.is_exact and theirs.is_exact and ours.server_id == theirs.server_id:
-                return ResetSigns(True, f"{ours.gtid} was committed at another time than on {name}")
+                other = f"{ours.gtid} was committed at another time than on {name}"
+                is_reset = _is_begun_after(log, committed)
+                if is_reset is False and log is not None:
+                    other = f"{_created_before(log)}, although {other}"
+                return ResetSigns(is_reset, other)
     return _signs_of_first_log(origin, log, committed, is_replayed=is_same)
 
 
@@ -109,10 +113,8 @@ def _signs_of_first_log(
     is_replayed: bool,
 ) -> ResetSigns:
     if log is not None and committed is not None:
-        if log.begun_at + _SECOND <= committed[0]:
-            return ResetSigns(
-                False, f"{log.file} was created before the lost transactions were committed"
-            )
+        if _is_begun_before(log, committed[0]):
+            return ResetSigns(False, _created_before(log))
         is_first = log.file.rpartition(".")[2].lstrip("0") == "1"
         is_new = log.begun_at > committed[1] and not log.previous_gtids
         # Purged GTIDs without a log: if the first log has number 1, SET GLOBAL gtid_purged followed
@@ -125,6 +127,29 @@ def _signs_of_first_log(
     # A first log with a number above 1, or own GTIDs in gtid_purged, exclude nothing. FLUSH and
     # PURGE, or SET GLOBAL gtid_purged, produce both after a reset (seen on 9.7.4).
     return ResetSigns(None, "unknown")
+
+
+def _is_begun_after(
+    log: LogStart | None, committed: tuple[datetime, datetime] | None
+) -> bool | None:
+    """Return whether a log was created after the lost commits; None if that is not known.
+
+    A GTID that was used twice shows a reset, or a copy with the same identity. A reset begins the
+    logs again.
+    """
+    if committed is None:
+        return True
+    if _is_begun_before(log, committed[0]):
+        return False
+    return True if log is not None and log.begun_at > committed[1] else None
+
+
+def _created_before(log: LogStart) -> str:
+    return f"{log.file} was created before the lost transactions were committed"
+
+
+def _is_begun_before(log: LogStart | None, moment: datetime) -> bool:
+    return log is not None and log.begun_at + _SECOND <= moment
 
 
 def _is_own(commit: CommitRecord, origin: ServerSnapshot) -> bool:

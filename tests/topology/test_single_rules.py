@@ -308,11 +308,11 @@ def test_an_applier_by_position_may_have_skipped_what_is_below_its_transactions(
     [
         ("", "", "receiver and applier"),
         ("", "no table", "receiver"),
-        ("gone", "", ""),
+        ("gone", "", "applier"),
         ("x", "y", ""),
     ],
 )
-def test_a_receiver_that_was_stopped_is_reported_beside_an_error_of_the_applier(
+def test_a_thread_that_was_stopped_is_reported_beside_an_error_of_the_other_one(
     receiver_error: str, applier_error: str, stopped: str
 ) -> None:
     channel = a_channel(

@@ -26,6 +26,7 @@ from topology.facts.source_answer import (
 )
 from topology.facts.unseen import unevaluated_kind, unseen_sources
 from topology.readings.snapshot import ChannelSnapshot, ReadServer, ReadTwice, ThreadState
+from topology.rules.passed import IS_BEHIND
 
 _ON_ITS_WAY: Final = frozenset({"T1", "T2", "T3"})
 # A4, if it is likely: the receiver runs, and may only seem to receive nothing.
@@ -204,9 +205,10 @@ def _of_former_sources(facts: ClusterFacts, name: str) -> GtidSet:
 
 
 def _perhaps_waiting(facts: ClusterFacts, findings: Collection[Finding], name: str) -> GtidSet:
-    """Return what appliers only seem to have passed (H8): other work of theirs still waits.
+    """Return what appliers only seem to have passed (H8), unless their place is after it.
 
-    What was committed later may come first in a log, if a session gave it its GTID.
+    What was committed later may come first in a log, if a session gave it its GTID. If other work
+    of theirs still waits, their place does not show it either.
     """
     upstream = _connected(facts, name)
     found = []
@@ -216,7 +218,9 @@ def _perhaps_waiting(facts: ClusterFacts, findings: Collection[Finding], name: s
         executed = facts.last[finding.replica].gtid_executed or _NOTHING
         for channel in _channels_of(facts, finding):
             passed = finding.gtid_set & channel.gtid_retrieved
-            if _is_applied(facts, finding) and channel.gtid_retrieved - executed - passed:
+            waits = bool(channel.gtid_retrieved - executed - passed)
+            is_placed = any(each.fact == IS_BEHIND for each in finding.evidence)
+            if _is_applied(facts, finding) and (waits or not is_placed):
                 found.append(passed)
     return GtidSet.union_of(found)
 

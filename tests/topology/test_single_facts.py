@@ -24,7 +24,7 @@ from tests.snapshots import (
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 from topology.facts.applier_facts import _is_at_end, gather_applier_facts
 from topology.facts.applier_workers import SourceLog, commits_in_order, is_without_work
-from topology.facts.cluster_facts import gather_facts
+from topology.facts.cluster_facts import gather_facts, severe_differences
 from topology.facts.declared_later import _is_before
 from topology.facts.errant import still_to_apply
 from topology.facts.graph import Edge, Graph
@@ -390,3 +390,40 @@ def test_an_id_that_another_server_has_is_no_sign_of_its_owner() -> None:
     assert _own_id(gather_facts(a_cluster("pair", *servers), Policy()), "a") == 1
     same = [replace(each, server_id=1) for each in servers]
     assert _own_id(gather_facts(a_cluster("pair", *same), Policy()), "a") is None
+
+
+HAS_READ_ALL = "Replica has read all relay log; waiting for more updates"
+
+
+@pytest.mark.parametrize(
+    ("mode", "state", "counter", "is_read_again"),
+    [
+        ("ON_PERMISSIVE", HAS_READ_ALL, 0, True),
+        ("ON", HAS_READ_ALL, 1, True),
+        ("ON", HAS_READ_ALL, 0, False),  # under load, this is seen at any time
+        ("ON_PERMISSIVE", "Reading event from the relay log", 0, False),
+    ],
+)
+def test_what_an_idle_applier_may_have_skipped_is_read_again(
+    mode: str, state: str, counter: int, *, is_read_again: bool
+) -> None:
+    """gtid_executed was read before its state: it applied the backlog meanwhile, or skipped it."""
+    channel = a_channel(
+        "a",
+        A,
+        gtid_retrieved=GtidSet.parse(f"{A}:1-9"),
+        applier_state=state,
+        skip_counter=counter,
+        workers=(),
+    )
+    settings = (("gtid_mode", mode),)
+    b = a_server("b", B, f"{A}:1-7", channels=(channel,), settings=settings)
+    snapshot = a_cluster("pair", a_server("a", A, f"{A}:1-9"), b)
+    first = tuple(
+        replace(each, channels=(replace(channel, applier_state="Reading"),))
+        if each.name == "b"
+        else each
+        for each in snapshot.first
+    )
+    found = severe_differences(gather_facts(replace(snapshot, first=first), Policy()))
+    assert (("b", "", GtidSet.parse(f"{A}:8-9")) in found) is is_read_again

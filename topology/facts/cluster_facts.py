@@ -20,7 +20,7 @@ from topology.facts.kept_inputs import inputs_of
 from topology.facts.kept_results import NOTHING_KEPT, KeptResults
 from topology.facts.last_result import keep_last_result
 from topology.facts.memberships import group_uuids
-from topology.facts.progress import stalls_of
+from topology.facts.progress import perhaps_skipped, stalls_of
 from topology.facts.since_reading import undecided
 from topology.policy import Policy
 from topology.readings.one_server import same_servers
@@ -108,7 +108,8 @@ def severe_differences(facts: ClusterFacts) -> tuple[object, ...]:
     """Return the differences that are severe and cheap to read again.
 
     Backlogs need no confirmation. A loss, an errant transaction, a bypass or a purge is reported
-    only when another reading shows the same. So is what an external source does not pass on.
+    only when another reading shows the same. So is what an external source does not pass on. And
+    what an applier with nothing left to do may have skipped: the set was read before its state.
     """
     edges = (
         (edge.source, edge.replica, edge.channel.name, part)
@@ -119,7 +120,9 @@ def severe_differences(facts: ClusterFacts) -> tuple[object, ...]:
     stalls = stalls_of(facts.appliers, facts.policy)
     below = missing_below_external(facts.graph, facts.policy, facts.fully_read)
     stands = (each for each in below if each.sign is Sign.STANDS)
-    return (*facts.lost, *edges, *stalls, *stands, *severe_group_differences(facts.groups))
+    groups = severe_group_differences(facts.groups)
+    skipped = perhaps_skipped(facts.appliers, facts.last)
+    return (*facts.lost, *edges, *stalls, *stands, *skipped, *groups)
 
 
 def _severe_parts(edge: EdgeFacts) -> tuple[GtidSet, ...]:

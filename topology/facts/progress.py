@@ -4,7 +4,7 @@ applier_facts.py evaluates one channel; this module combines the channels of a r
 set algebra only.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TypeAlias
 from uuid import UUID
@@ -14,8 +14,9 @@ from topology.facts.applier_facts import (
     ApplierFacts,
     ApplierWait,
     gather_applier_facts,
+    permits_skips,
 )
-from topology.facts.applier_workers import SourceLog, commits_in_order
+from topology.facts.applier_workers import SourceLog, commits_in_order, is_without_work
 from topology.facts.former_ids import servers_by_id
 from topology.facts.graph import Edge, Graph, build_graph
 from topology.facts.group_appliers import group_applier_facts
@@ -176,6 +177,19 @@ def _is_longer(wait: ApplierWait, applier: ApplierFacts, limit: int) -> bool:
     if wait.seconds is None or wait.seconds <= limit:
         return False
     return wait.is_exact or (applier.is_same and not applier.moved)
+
+
+def perhaps_skipped(
+    appliers: Appliers, last: Mapping[str, ServerSnapshot]
+) -> Iterator[tuple[str, str, GtidSet]]:
+    """Yield what an applier may have skipped (sql_replica_skip_counter), or applied just now.
+
+    It has nothing left to do. What the server has executed was read before that.
+    """
+    for (replica, channel), applier in sorted(appliers.items(), key=lambda item: item[0]):
+        ended = applier.backlog and is_without_work(applier.channel)
+        if ended and permits_skips(last[replica], applier.channel):
+            yield replica, channel, applier.backlog
 
 
 def stalls_of(appliers: Appliers, policy: Policy) -> tuple[object, ...]:

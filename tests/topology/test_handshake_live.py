@@ -11,7 +11,7 @@ from itertools import permutations
 import pymysql
 import pytest
 
-from compose.faults import commit
+from compose.faults import await_status, commit
 from compose.faults_applier import await_received
 from compose.faults_content import restart_with
 from compose.faults_handshake import four_that_differ
@@ -344,3 +344,59 @@ def test_sets_that_do_not_fit_the_message_are_left_out(
         assert ("too long to print" in answer.text.text) is (digits == 13)
         point(two["b"], two["a"])
         assert outcome_of(two["b"]) == expected_of(answer)
+
+
+def test_a_relay_log_with_transactions_without_gtids_is_not_deleted(
+    installation97: Installation,
+) -> None:
+    """Only the places of the channel show them; the source is dead, and a CHANGE deletes them."""
+    plan = TopologyPlan(
+        names=("a", "b", "c"),
+        links=(Link(source="a", replica="b"), Link(source="a", replica="c")),
+    )
+    with running(installation97, plan) as three:
+        a, b, c = (three[name] for name in "abc")
+        commit(a, "CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
+        three.settle()
+        for replica in (b, c):
+            replica.execute(
+                "STOP REPLICA",
+                "CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 0,"
+                " ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL",
+                "START REPLICA",
+            )
+        a.execute("SET GLOBAL gtid_mode = ON_PERMISSIVE", "SET GLOBAL gtid_mode = OFF_PERMISSIVE")
+        c.execute("STOP REPLICA IO_THREAD")
+        b.execute("STOP REPLICA SQL_THREAD")
+        assert all(matrix_of(read(three)).partial == () for _ in range(2)), "nothing waits"
+        a.execute("INSERT INTO d.t VALUES (1)")
+        await_status(b, _has_read_more)
+        a.kill()
+        snapshot = read(three)
+        stopped = ("A7", "b")
+        [found] = [
+            each
+            for each in audit_cluster(snapshot).findings
+            if (each.code, each.replica) == stopped
+        ]
+        assert "without GTIDs, that it has not applied" in found.explanation
+        matrix = matrix_of(snapshot)
+        assert matrix.answer(replica="b", source="c").outcome is Outcome.UNKNOWN
+        for candidate in ("b", "c"):
+            steps = promotion_steps(promotion_of(matrix, candidate), snapshot)
+            assert not [text for step in steps for text in step.statements]
+            [step] = [each for each in steps if each.server == "b"]
+            assert "may be the last copy of transactions without a GTID" in step.what
+        # As the step says: once its applier has applied them, they are in its set.
+        b.execute("START REPLICA SQL_THREAD")
+        deadline = time.monotonic() + _ANSWER_SECONDS_MAX
+        while not b.query("SELECT * FROM d.t") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert b.query("SELECT * FROM d.t")
+        assert matrix_of(read(three)).partial == ()
+
+
+def _has_read_more(status: dict[str, object]) -> bool:
+    """Return whether a receiver has read further than its applier has applied."""
+    places = status["Read_Source_Log_Pos"], status["Exec_Source_Log_Pos"]
+    return int(str(places[0])) > int(str(places[1]))

@@ -168,9 +168,14 @@ def gather_applier_facts(
         is_once=is_read_once(last),
         is_started=before is not None and not _runs(before) and _runs(channel),
         moved=moved,
-        is_delayed=bool(_DELAYED.match(channel.applier_state)),
+        is_delayed=is_delayed(channel),
         waits=tuple(waits_of(channel, before, last)),
     )
+
+
+def is_delayed(channel: ChannelSnapshot) -> bool:
+    """Return whether SOURCE_DELAY holds the next transaction back."""
+    return bool(_DELAYED.match(channel.applier_state))
 
 
 def permits_skips(server: ServerSnapshot, channel: ChannelSnapshot) -> bool:

@@ -66,14 +66,18 @@ def of_unknown_uuids(
 def _waiting_above(edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
     """Return what waits in the relay logs of a replica's source and of the servers above it.
 
-    If an applier has read all of it, it has passed what is missing (a RESET): nothing is sent.
+    If an applier has read all of it, it has passed what is missing (a RESET): nothing is sent. A
+    member also applies what its group has sent it.
     """
     upstream = graph.upstream_of(edge.source, stopped_too=True) - {edge.source}
+    above = [servers[name] for name in (edge.source, *sorted(upstream))]
     return GtidSet.union_of(
-        each.gtid_retrieved - (servers[name].gtid_executed or GtidSet())
-        for name in (edge.source, *sorted(upstream))
-        for each in servers[name].channels or ()
-        if not is_without_work(each)
+        received - (server.gtid_executed or GtidSet())
+        for server in above
+        for received in (
+            *(each.gtid_retrieved for each in server.channels or () if not is_without_work(each)),
+            *(() if server.group is None else (server.group.received,)),
+        )
     )
 
 
@@ -153,15 +157,17 @@ def with_own_server_id(
     """Return which of these GTIDs carry the replica's server_id in a log, as far as it was read.
 
     Both ends of an interval represent the whole interval. Under the UUID of a group each GTID is
-    evaluated alone: a member that was not read may have the replica's server_id. What is `missing`
-    on the replica and was made by hand is not included: that is H8 or T3.
+    evaluated alone, in the log of the source and where it waits above: a member that was not read
+    may have the replica's server_id. What is `missing` on the replica and was made by hand is not
+    included: that is H8 or T3.
     """
     own_id, ids = servers[edge.replica].server_id, _ids_in_logs(servers)
     if own_id not in _distinct_ids(servers):
         return GtidSet()
+    looked_up = tuple(to_look_up(edge, graph=graph, servers=servers))
     former = (
         part
-        for name, state in to_look_up(edge, graph=graph, servers=servers)
+        for name, state in looked_up
         for part in intervals_of(state)
         if all(ids.get((name, end)) == own_id for end in ends_of(part))
     )
@@ -170,7 +176,7 @@ def with_own_server_id(
     of_groups = (
         gtid
         for (name, gtid), server_id in ids.items()
-        if name == edge.source
+        if (name == edge.source or any(gtid <= held for of, held in looked_up if of == name))
         and server_id == own_id
         and {each.uuid for each in gtid.tsids} <= groups
     )

@@ -13,6 +13,7 @@ to every answer to a set, promotion.py to the verdict and the steps.
     log_end     of a source: whether its binary log is open, and which schemas are not logged
     group       whether it is a member: a group answers for members, and their queue may have more
     server_id   what a receiver drops (C2)
+    relay_log   what it has received without a GTID (unlisted_events.py): no question shows it
 
 Without its version, nothing else is read of a server (topology/adapters/mysql.py).
 
@@ -35,9 +36,11 @@ from typing import Final
 
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
+from topology.facts.unlisted_events import unlisted_events
 from topology.readings.snapshot import ReadServer
 from topology.rules.answering_sources import comparable
 
+RELAY_LOG: Final = "relay_log"
 # The facts in the order in which they are listed, with their words.
 _DECISIVE: Final = {
     "channels": "the channels",
@@ -47,7 +50,8 @@ _DECISIVE: Final = {
     "server_id": "the server_id",
 }
 _OF_SOURCES_ONLY: Final = frozenset({"log_end"})
-_OF_ARRIVALS: Final = frozenset({"channels", "group"})  # what a server has received, and receives
+# What a server has received, and receives.
+_OF_ARRIVALS: Final = frozenset({"channels", "group", RELAY_LOG})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,8 @@ class PartialReading:
     @property
     def what(self) -> str:
         """Return the unread facts in words."""
-        return f"{' and '.join(_DECISIVE[each] for each in self.facts)} of {self.server}"
+        words = _DECISIVE | {RELAY_LOG: "the relay log"}
+        return f"{' and '.join(words[each] for each in self.facts)} of {self.server}"
 
 
 def partial_readings(facts: ClusterFacts) -> tuple[PartialReading, ...]:
@@ -70,20 +75,30 @@ def partial_readings(facts: ClusterFacts) -> tuple[PartialReading, ...]:
     for name, reading in sorted(comparable(facts).items()):
         both = (reading.first, reading.last)
         unread = tuple(fact for fact in _DECISIVE if any(_is_unread(each, fact) for each in both))
+        unlisted = tuple(_unlisted(facts, reading.last))
+        details = (*_messages(both, unread), *unlisted)
+        unread += (RELAY_LOG,) if unlisted else ()
         if unread:
-            found.append(PartialReading(name, unread, _messages(both, unread)))
+            found.append(PartialReading(name, unread, "; ".join(details) or ", ".join(unread)))
     return tuple(found)
 
 
-def _messages(readings: Iterable[ReadServer], unread: tuple[str, ...]) -> str:
+def _unlisted(facts: ClusterFacts, reading: ReadServer) -> Iterator[str]:
+    """Yield what may be nowhere but in a relay log. A source that was read has it as well."""
+    read = {edge.channel.name for edge in facts.edges_into(reading.name)}
+    for channel in reading.channels or ():
+        if channel.name not in read and (places := unlisted_events(reading, channel)):
+            yield f"received and not applied, and in no GTID set, from {places}"
+
+
+def _messages(readings: Iterable[ReadServer], unread: tuple[str, ...]) -> tuple[str, ...]:
     """Return why facts were not read: each message of the server once, after its facts."""
     facts_of: dict[str, dict[str, None]] = {}
     for reading in readings:
         for each in reading.unread:
             if each.fact in unread:
                 facts_of.setdefault(each.detail, {})[each.fact] = None
-    listed = (f"{', '.join(names)}: {detail}" for detail, names in facts_of.items())
-    return "; ".join(listed) or ", ".join(unread)
+    return tuple(f"{', '.join(names)}: {detail}" for detail, names in facts_of.items())
 
 
 def _is_unread(reading: ReadServer, fact: str) -> bool:

@@ -16,7 +16,7 @@ from binlog.quoting import quote_string
 from gtid import GtidSet
 from topology.facts.graph import Graph
 from topology.handshake.group_steps import for_channel
-from topology.handshake.partial_readings import PartialReading
+from topology.handshake.partial_readings import RELAY_LOG, PartialReading
 from topology.handshake.promotion import Promotion, PromotionStep
 from topology.readings.dialect import dialect_of
 from topology.readings.snapshot import ServerSnapshot, ThreadState
@@ -67,6 +67,8 @@ def _stopped_appliers(server: ServerSnapshot, gtids: GtidSet) -> str:
 
 def unread_step(reading: PartialReading) -> PromotionStep:
     """Return what to do about facts that were not read: no statement, because none is safe."""
+    if reading.facts == (RELAY_LOG,):
+        return PromotionStep(reading.server, _UNLISTED.format(detail=reading.detail))
     why = ""
     if "channels" in reading.facts:
         why = (
@@ -80,6 +82,12 @@ def unread_step(reading: PartialReading) -> PromotionStep:
     )
 
 
+_UNLISTED = (
+    "Its relay log may be the last copy of transactions without a GTID ({detail}), and a change of"
+    " its source, RESET REPLICA ALL or a clone deletes it. Its applier is stopped, or waits for"
+    " SOURCE_DELAY: let it apply what there is, and run this again. If it has read all, and the"
+    " place stays, the rest is a part of a transaction, or was dropped."
+)
 _RECEIVED = (
     "It has received {gtids} and not applied it. A change of its source would delete its relay log,"
     " which may be the last copy. Wait until it has applied it; if an audit reports A1, A2, A3, A7"

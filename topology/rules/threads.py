@@ -22,6 +22,7 @@ from topology.rules.definition_causes import drift_behind, errors_of_channel
 from topology.rules.distinct_uuids import distinct_uuids
 from topology.rules.executed_in_part import in_part_text
 from topology.rules.gone_logs import gone_logs_text
+from topology.rules.last_copies import last_copy_text
 from topology.rules.left_empty import emptied_text
 
 # sql/log_event.cc, Query_log_event::do_apply_event: the two texts for an error that is not the
@@ -181,7 +182,7 @@ def replication_not_running(facts: ClusterFacts) -> Iterator[Finding]:
                 + ("are" if len(stopped) > 1 else "is")
                 + " stopped, without an error."
                 + (_condition(channel, replica) if has_condition else "")
-                + _last_copy(facts, source, replica, channel)
+                + last_copy_text(facts, source, replica, channel)
                 + _written_below(facts, source=source, replica=replica.name)
                 + _gone_logs(facts, source=source, replica=replica.name)
                 + (emptied_text(replica, channel) if _had_any(facts, replica, channel) else ""),
@@ -210,21 +211,6 @@ def _will_stop(channel: ChannelSnapshot, replica: ServerSnapshot) -> str:
     return (
         f"The applier of {replica.name} runs with UNTIL {channel.until}: it stops"
         " there, and then applies nothing more."
-    )
-
-
-def _last_copy(
-    facts: ClusterFacts, source: str | None, replica: ServerSnapshot, channel: ChannelSnapshot
-) -> str:
-    """Warn about what only a relay log may have: its source was not read, and may be lost."""
-    left = channel.gtid_retrieved - (replica.gtid_executed or GtidSet())
-    is_read = any(edge.source == source for edge in facts.edges_into(replica.name))
-    if is_read or not left:
-        return ""
-    return (
-        f" It has received {many(left)} that it has not applied, and its source was not read: if"
-        " that is lost, the relay log may be the last copy. It is deleted by any change of the"
-        " source or to auto-position, and by a clone: let it be applied first."
     )
 
 

@@ -48,6 +48,10 @@ def seen_in_part(*, s: str, r: str, purged: str = "", unread: UUID = C) -> Clust
         (seen_in_part(s=f"{C}:1-9", r=f"{C}:1-8"), DECLARED, ("J1", f"{C}:9")),
         (seen_in_part(s=f"{A}:1-9", r=f"{A}:1-8", purged=f"{A}:1-9"), DECLARED, ("J2", f"{A}:9")),
         (seen_in_part(s=f"{A}:1-9", r=f"{A}:1-8,{B}:1"), DECLARED, ("J3", f"{B}:1")),
+        # It forgot everything, or is new.
+        (seen_in_part(s=f"{C}:1-9", r=""), DECLARED, ("J1", f"{C}:1-9")),
+        (seen_in_part(s=f"{A}:1-9", r=""), Policy(), ("J1", f"{A}:1-9")),
+        (seen_in_part(s="", r=""), DECLARED, None),
         # Undeclared, the verdict is UNKNOWN anyway: only what will not come is reported.
         (seen_in_part(s=f"{A}:1-9", r=f"{A}:1-9"), Policy(), None),
         (seen_in_part(s=f"{A}:1-9", r=f"{A}:1-8"), Policy(), ("J1", f"{A}:9")),

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import pytest
+
 from gtid import GtidSet
-from tests.snapshots import A, B, a_cluster, a_server
+from tests.snapshots import A, B, a_channel, a_cluster, a_server
 from topology.facts.cluster_readings import read_twice
 from topology.facts.source_answer import (
     AnsweringSource,
@@ -13,6 +15,8 @@ from topology.facts.source_answer import (
     SourceAnswer,
     source_answer,
 )
+from topology.readings.history_evidence import HistoryEvidence
+from topology.readings.snapshot import ThreadState
 
 NOTHING = GtidSet()
 
@@ -63,5 +67,38 @@ def test_a_server_in_offline_mode_accepts_few_accounts() -> None:
     offer = Offer("b", NOTHING, NOTHING, NOTHING, read["b"].last)
     found = source_answer(offer, source, allowed=NOTHING, unlike=NOTHING)
     assert found.outcome is Outcome.SERVED
-    [doubt] = found.doubts
+    [doubt] = [each for each in found.doubts if "offline_mode" in each]
     assert "without CONNECTION_ADMIN (or SUPER) with error 3032" in doubt
+
+
+@pytest.mark.parametrize(
+    ("executed", "schemas", "is_connected", "is_doubted"),
+    [
+        ("", None, False, True),
+        ("", 2, False, True),
+        ("", 0, False, False),  # it is new
+        ("", None, True, False),  # it receives them now
+        (f"{A}:1-2", None, False, False),
+        (f"{B}:1-2", None, False, False),  # a primary that was never a replica
+    ],
+)
+def test_a_server_without_gtids_may_have_the_rows(
+    executed: str, schemas: int | None, *, is_connected: bool, is_doubted: bool
+) -> None:
+    """After a reset, or a dump without its GTID set, it would execute everything once more."""
+    receiver = ThreadState.RUNNING if is_connected else ThreadState.CONNECTING
+    b = a_server(
+        "b",
+        B,
+        executed,
+        channels=(a_channel("a", A, receiver=receiver),),
+        history_evidence=HistoryEvidence(None, (), schemas_count=schemas),
+    )
+    read = read_twice(a_cluster("pair", a_server("a", A, f"{A}:1-8"), b))
+    source = AnsweringSource("a", read["a"].last, NOTHING, NOTHING, NOTHING)
+    has = GtidSet.parse(executed)
+    found = source_answer(
+        Offer("b", has, NOTHING, has, read["b"].last), source, allowed=NOTHING, unlike=NOTHING
+    )
+    words = "b has executed nothing: if it was reset (RESET BINARY LOGS AND GTIDS)"
+    assert any(words in each for each in found.doubts) is is_doubted

@@ -45,7 +45,9 @@ will not arrive. Two primaries s and r may each have been the other's source. Th
 a chain r → x → s with an unread x, in which s was the primary before. Only transactions that s or x
 committed since distinguish the two. Where the policy declares x external, nothing else makes the
 verdict UNKNOWN. In that case a server that committed nothing for s is reported without such
-transactions as well. The finding is never more than `likely`.
+transactions as well. A server that has executed nothing is reported, too: it is new, or a reset
+(RESET BINARY LOGS AND GTIDS) has made it forget everything. The finding is never more than
+`likely`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -167,7 +169,8 @@ def _left_behind(facts: ClusterFacts, known: Sequence[tuple[str, ...]]) -> Itera
             is_declared = set(addresses) <= facts.policy.external_sources
             # It has committed for them: after a failover the unread source may receive from it.
             feeds = bool(executed.from_uuid(_uuid(facts, server)))
-            if fed & has and (fed - has or (is_declared and not feeds)):
+            is_behind = bool(fed - has) and (not has or bool(fed & has))
+            if is_behind or (fed & has and is_declared and not feeds):
                 found.append(replace(_best(facts, server, part), unread=addresses))
         if found:
             yield min(found, key=lambda each: (bool(each.purged), _uuid(facts, each.candidate)))

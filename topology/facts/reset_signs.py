@@ -59,6 +59,19 @@ def excludes_reset(server: ServerSnapshot, hole: GtidSet) -> bool:
     return not may_ignore_errors(server.notable_settings) and has_earlier(kept, hole)
 
 
+def may_have_rows(server: ServerSnapshot, arriving: GtidSet) -> bool:
+    """Return whether a server may already hold the rows of what it would receive.
+
+    If a server's binary logs have nothing earlier, it has just been created or provisioned. Or
+    RESET BINARY LOGS AND GTIDS removed its history (and SET GLOBAL gtid_purged restored part of
+    it), or a dump was loaded without its GTID set. If it has no schema of its own, it is new.
+    """
+    if not arriving or excludes_reset(server, arriving):
+        return False
+    schemas = server.history_evidence.schemas_count if server.history_evidence else None
+    return not (schemas == 0 and not server.gtid_executed)
+
+
 def was_not_reset(
     replica: ServerSnapshot, hole: GtidSet, *, source: ServerSnapshot, received: GtidSet
 ) -> bool:

@@ -49,6 +49,7 @@ from topology.facts.refusal_texts import (
     same_id_text,
     same_uuid_text,
 )
+from topology.facts.reset_signs import may_have_rows
 from topology.facts.runway import LogDeadline
 from topology.readings.dialect import BINARY_LOG, BINARY_LOG_FILTERS
 from topology.readings.notable_settings import notable_values
@@ -303,6 +304,8 @@ def _doubts(offer: Offer, source: ReadServer, fetched: GtidSet) -> list[str]:
     doubts = list(log_doubts(source, fetched, replica=offer.name))
     if (closed := offline_text(source)) is not None:
         doubts.append(closed)
+    if (had := _perhaps_had(offer, source, fetched)) is not None:
+        doubts.append(had)
     if requires_tls(source) and not _is_connected(offer, source):
         doubts.append(
             f"{source.name} has require_secure_transport = ON: it refuses a channel without"
@@ -347,6 +350,23 @@ def offline_text(source: ServerSnapshot) -> str | None:
 def requires_tls(source: ServerSnapshot) -> bool:
     """Return whether a server refuses connections without TLS (5.7.8 and later)."""
     return dict(source.settings or ()).get("require_secure_transport") in ("ON", "1")
+
+
+def _perhaps_had(offer: Offer, source: ReadServer, fetched: GtidSet) -> str | None:
+    """Return that a server may have the rows of what it would fetch; None if nothing shows it.
+
+    It has executed nothing: it is new, or it lost its history.
+    """
+    server = offer.server
+    if server is None or server.gtid_executed or _is_connected(offer, source):
+        return None
+    if not may_have_rows(server, fetched):
+        return None
+    return (
+        f"{server.name} has executed nothing: if it was reset (RESET BINARY LOGS AND GTIDS), or a"
+        " dump was loaded without its GTID set, it has the rows, and would execute"
+        f" {fetched.shortened()} a second time; compare the data first"
+    )
 
 
 def _is_connected(offer: Offer, source: ServerSnapshot) -> bool:

@@ -8,7 +8,7 @@ from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.joining import Joining, evaluate_parts
 from topology.facts.memberships import group_name_of, uuid_of_group
-from topology.facts.reset_signs import excludes_reset
+from topology.facts.reset_signs import may_have_rows
 from topology.facts.source_answer import requires_tls
 from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, many
@@ -221,18 +221,11 @@ def _have_nothing_in_common(facts: ClusterFacts, joining: Joining) -> bool:
 
 
 def _reset_doubt(facts: ClusterFacts, joining: Joining) -> str:
-    """Return why the server may already hold the data that it would receive; "" if it does not.
-
-    If a server's binary logs have nothing, it has just been created or provisioned. Or RESET BINARY
-    LOGS AND GTIDS removed its history (and SET GLOBAL gtid_purged restored part of it). If it has
-    no schema of its own, it is new.
-    """
+    """Return why the server may already hold the data that it would receive; "" if it does not."""
     server = facts.last[joining.server]
-    if not joining.missing or excludes_reset(server, joining.missing):
+    if not may_have_rows(server, joining.missing):
         return ""
     schemas = server.history_evidence.schemas_count if server.history_evidence else None
-    if schemas == 0 and not server.gtid_executed:
-        return ""
     plural = "schema" if schemas == 1 else "schemas"
     has = f" It has {schemas} {plural} of its own." if schemas else ""
     return (

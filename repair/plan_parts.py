@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from gtid import GtidSet
+from repair.doubts.doubted_content import warnings_of_others
 from repair.doubts.undecided import ONLY_SELECTED
 from repair.model.actions import (
     Action,
@@ -29,7 +30,7 @@ from repair.repair_plan import (
 from repair.scripts.steps import Step
 from repair.strategies.done_by_hand import by_hand
 from repair.strategies.refused_before import fits_by_now
-from repair.strategies.strategy_registry import PLANNERS
+from repair.strategies.strategy_registry import LEAVING_OUT, PLANNERS
 from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity
 from topology.catalogue.strategy_table import STRATEGIES, is_only_selected, variants_of
 from topology.readings.snapshot import ReadServer
@@ -44,6 +45,8 @@ ORDER = (
     *("E3", "H7", "E1", "E2", "J3", "C3", "E4"),
 )
 _LEAVES_OUT = "inject_empty"
+# What these leave out, take back or do again is the content that was read on one server.
+_OF_ONE_CONTENT = LEAVING_OUT | {"undo_on_replica", "redo_on_source"}
 _UNSEEN = ("E4", "S2")  # the model does not show them
 # The rows of an E4 are written alike, and its GTIDs have two contents in the logs for ever.
 DATA_REPAIR = "data_repair"
@@ -245,6 +248,13 @@ def receivers_of(
             " its rows, or leave them different: compare them. If it is a server, add it to the"
             " audit"
         )
+
+
+def about_others(finding: Finding, strategy: str, evidence: LogEvidence) -> Iterator[str]:
+    """Yield what the other holders of a finding's transactions have under the same GTIDs."""
+    content = evidence.contents.get(finding.id)
+    if content is not None and strategy in _OF_ONE_CONTENT:
+        yield from warnings_of_others(content, finding.gtid_set)
 
 
 def not_listed(unread: Mapping[str, str], servers: Collection[str]) -> Iterator[str]:

@@ -24,6 +24,7 @@ from repair.model.strategy_case import Case, LogEvidence, Refusal, SavedContent
 from repair.plan_input import PlanInput
 from repair.plan_parts import (
     STAYS,
+    about_others,
     afterwards,
     answered,
     assumed,
@@ -291,6 +292,7 @@ class _Work:
             self.warnings.extend((*seen_in_part(finding), *simulated.proposal.warnings))
             self.stays[finding.id] = simulated.proposal.stays
             self.saved |= {each.file_name: each for each in simulated.proposal.saved}
+        self.warnings.extend(about_others(finding, name, self.given.evidence))
         numbers = tuple(step.number for step in self.steps[first:])
         self.answered.append(answered(finding, name, numbers))
         refused = self.refusals[finding.id]

@@ -20,6 +20,7 @@ from repair.adapters.logged_content import read_content
 from repair.adapters.servers_to_read import ServersToRead
 from repair.adapters.states_on_servers import with_states
 from repair.content.content_questions import (
+    EXTRA,
     STOPPED,
     ContentQuestion,
     arrivals,
@@ -28,7 +29,7 @@ from repair.content.content_questions import (
 )
 from repair.content.row_versions import RowsRead
 from repair.content.transaction_content import TransactionContent, nothing_read
-from repair.doubts.doubted_content import doubted
+from repair.doubts.doubted_content import compared_with, doubted
 from repair.model.own_work import disturbed
 from repair.model.strategy_case import LogEvidence
 from topology.catalogue.findings import ClusterAudit, Finding
@@ -109,6 +110,8 @@ def _content(
         before = servers.logged_before(question.source, question.wanted)
         read = replace(read, logged_before=before)
     read = doubted(read, _elsewhere(read, question, servers))
+    if finding is not None and finding.code in EXTRA:
+        read = compared_with(read, _of_other_holders(read, question, servers))
     names = [name for name in question.servers if name in servers.targets]
     read, conflicting = with_states(read, names, finding, servers)
     return disturbed(read, _own_work(question, servers)), conflicting
@@ -131,6 +134,17 @@ def _elsewhere(
             gtids -= _received(server)
         if gtids and name in servers.targets and name != read.read_from:
             yield name, gtids, read_content(name, gtids, servers)
+
+
+def _of_other_holders(
+    read: TransactionContent, question: ContentQuestion, servers: ServersToRead
+) -> Iterator[tuple[str, TransactionContent]]:
+    """Yield what the logs of other servers have under the same GTIDs, where they have all."""
+    data = read.of_class(ContentClass.DATA)
+    for name in question.holders if data else ():
+        is_other = name != read.read_from and name in servers.targets
+        if is_other and data <= available(servers.readings[name]):
+            yield name, read_content(name, read.wanted, servers)
 
 
 def _received(server: ServerSnapshot) -> GtidSet:

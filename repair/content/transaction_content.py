@@ -301,6 +301,8 @@ class TransactionContent:
     later_work: Mapping[str, str] = field(default_factory=dict)
     # By the server_id of their events: a receiver drops events with its own server_id.
     server_ids: Mapping[int, GtidSet] = field(default_factory=dict)
+    # Servers that have them as well, and other rows under them in their logs (doubted_content.py).
+    other_rows_on: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         union = GtidSet.union_of(self.classes.values())

@@ -1,16 +1,25 @@
-"""Two contents under one GTID: an empty transaction on one server, and another one elsewhere.
+"""Two contents under one GTID on two servers.
 
-Pure: the input is what the logs of both servers showed. A channel of the first server delivers the
-GTID without the content of the second. Then the sets are equal.
+1. An empty transaction on one server, and another one elsewhere. A channel of the first server
+   delivers the GTID without the content of the second. Then the sets are equal.
+2. Other rows on each of two servers that have it. A copy with the same server_uuid, or a session
+   that set gtid_next, committed another transaction under the same number. What a plan leaves out,
+   takes back or redoes is the content of one server. The other one keeps what its own transaction
+   did. Once it is empty elsewhere, no audit compares the two with each other.
+
+Pure: the input is what the logs of both servers showed.
 """
 
-from collections.abc import Iterable, Iterator
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from binlog.rows.values import ABSENT, Image
 from gtid import GtidSet
-from repair.content.transaction_content import TransactionContent
+from repair.content.transaction_content import NetRow, TransactionContent
 from repair.model.actions import AutoPositionOn, StartChannel, simulate
-from repair.model.strategy_case import Case
+from repair.model.strategy_case import MAY_DIFFER, Case
 from topology.readings.transaction_class import ContentClass
 
 
@@ -60,3 +69,55 @@ def delivered_empty(case: Case, action: StartChannel | AutoPositionOn) -> Iterat
                 " that content, and its applier may stop at a later change of the same rows. The"
                 " GTID sets agree then: compare both logs first (--content)"
             )
+
+
+def compared_with(
+    content: TransactionContent, others: Iterable[tuple[str, TransactionContent]]
+) -> TransactionContent:
+    """Return content with the servers whose logs have other rows under the same GTIDs."""
+    names = tuple(name for name, other in others if _differ(content, other))
+    return replace(content, other_rows_on=names) if names else content
+
+
+def warnings_of_others(content: TransactionContent, gtids: GtidSet) -> Iterator[str]:
+    """Yield what a plan about the content of one server leaves on the others. It counts."""
+    if content.other_rows_on:
+        names = " and ".join(content.other_rows_on)
+        yield (
+            f"{MAY_DIFFER}the log of {names} has other rows under {gtids.shortened()} than that of"
+            f" {content.read_from}, which this plan is about: what {names} wrote stays there, and"
+            " is not saved. Compare both (`gtid-audit binlog compare`) and decide about these rows"
+            " first"
+        )
+
+
+def _differ(content: TransactionContent, other: TransactionContent) -> bool:
+    """Return whether two logs show different rows. What was not read, or is no row, shows none."""
+    if content.of_class(ContentClass.UNREAD) or other.of_class(ContentClass.UNREAD):
+        return False
+    if content.rows is None or other.rows is None:
+        return False
+    ours, theirs = _by_place(content.rows), _by_place(other.rows)
+    if ours.keys() != theirs.keys():
+        return True
+    return any(
+        not (
+            _is_like(row.before, theirs[place].before) and _is_like(row.after, theirs[place].after)
+        )
+        for place, row in ours.items()
+    )
+
+
+def _by_place(rows: Iterable[NetRow]) -> Mapping[tuple[str, str, Image], NetRow]:
+    return {row.place: row for row in rows}
+
+
+def _is_like(ours: Image | None, theirs: Image | None) -> bool:
+    """Return whether two images agree. A column that one log omits may have any value."""
+    if ours is None or theirs is None:
+        return ours is theirs
+    if len(ours) != len(theirs):
+        return True  # another number of columns: the definitions differ (S2)
+    return all(
+        left == right or ABSENT in (left, right) for left, right in zip(ours, theirs, strict=True)
+    )

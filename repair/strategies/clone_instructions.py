@@ -45,6 +45,12 @@ def reclone(situation: Situation) -> str:
             " afterwards. Otherwise an audit that can no longer compare these GTIDs still reports"
             " the old difference"
         )
+    if not only_here and finding.code == "E4":
+        return (
+            f"decide first which content is right: only {here} has its own of"
+            f" {finding.gtid_set.shortened()}, and loses it. Save it (`gtid-audit binlog show"
+            f" '{finding.gtid_set}' SERVER`, with the DSN of {here}). Then {attach}"
+        )
     if not only_here:
         return f"{attach}. Nothing is lost: {source.name} has all transactions of {here}"
     if finding.code == "E6":

@@ -576,3 +576,46 @@ def test_what_the_source_purged_is_applied_from_the_relay_log(star97: Topology) 
     wait_for(replica, executed(source))
     await_clean(star97)
     assert rows(replica, "kept.t") == [(1,), (2,)]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "more"),
+    [("undo_on_replica", ""), ("redo_on_source", ", (10)"), ("inject_empty", "")],
+)
+def test_what_another_holder_did_under_the_same_gtid_is_named(
+    star97: Topology, strategy: str, more: str
+) -> None:
+    """A plan reads the content of one of them: the row of the other one stays, and counts."""
+    source, one, two = (star97[name] for name in ("source", "replica1", "replica2"))
+    source.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
+    for each in (one, two):
+        wait_for(each, executed(source))
+    gtid = "abababab-0000-0000-0000-000000000000:1"
+    for each, row in ((one, "(10)"), (two, f"(20){more}")):
+        each.execute(
+            f"SET SESSION gtid_next = '{gtid}'",
+            f"INSERT INTO d.t VALUES {row}",
+            "SET SESSION gtid_next = 'AUTOMATIC'",
+        )
+    plan = examine(star97).plan({"E1": strategy})
+    told = [each for each in plan.unreported if "has other rows under" in each]
+    assert told, plan.not_planned
+    assert gtid in told[0]
+    assert any(each in told[0] for each in ("replica1", "replica2"))
+
+
+def test_two_holders_of_one_transaction_are_no_two_contents(star97: Topology) -> None:
+    source, one, two = (star97[name] for name in ("source", "replica1", "replica2"))
+    source.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
+    for each in (one, two):
+        wait_for(each, executed(source))
+    gtid = "abababab-0000-0000-0000-000000000000:1"
+    for each in (one, two):
+        each.execute(
+            f"SET SESSION gtid_next = '{gtid}'",
+            "INSERT INTO d.t VALUES (10)",
+            "SET SESSION gtid_next = 'AUTOMATIC'",
+        )
+    plan = examine(star97).plan({"E1": "inject_empty"})
+    assert plan.steps
+    assert not [each for each in plan.unreported if "has other rows under" in each]

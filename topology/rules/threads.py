@@ -21,8 +21,7 @@ from topology.rules.build import Rules, evidence, finding, many
 from topology.rules.definition_causes import drift_behind, errors_of_channel
 from topology.rules.distinct_uuids import distinct_uuids
 from topology.rules.executed_in_part import in_part_text
-from topology.rules.gone_logs import gone_logs_text
-from topology.rules.last_copies import last_copy_text
+from topology.rules.gone_logs import gone_logs_text, last_copy_text
 from topology.rules.left_empty import emptied_text
 
 # sql/log_event.cc, Query_log_event::do_apply_event: the two texts for an error that is not the

@@ -170,3 +170,32 @@ def test_a_log_that_is_missing_leaves_the_answer_to_its_consumer_open(
     pair97.b.execute(words.words.reset_binary_logs_and_gtids, f"SET GLOBAL gtid_purged = '{held}'")
     follow(pair97.b, pair97.a)
     wait_for(pair97.b, later)
+
+
+def test_what_a_server_committed_under_its_former_server_uuid_does_not_come_back(
+    pair97: Pair,
+) -> None:
+    """a returns without its last transaction, as from a backup, with a new server_uuid."""
+    a, b = pair97.a, pair97.b
+    table_on(a, b, "back")
+    a.execute("STOP REPLICA", "RESET REPLICA ALL")
+    had = a.value("@@GLOBAL.gtid_executed")
+    lost = commit(a, "INSERT INTO back.t (id) VALUES (100)")
+    wait_for(b, lost)
+    b.execute("STOP REPLICA", "RESET REPLICA ALL")
+    a.execute(
+        "RESET BINARY LOGS AND GTIDS",
+        f"SET GLOBAL gtid_purged = '{had}'",
+        "SET SESSION sql_log_bin = 0",
+        "DELETE FROM back.t WHERE id = 100",
+    )
+    a.stop()
+    (a.datadir / "auto.cnf").unlink()
+    a.start()
+    later = commit(b, "INSERT INTO back.t (id) VALUES (200)")
+    answer = matrix_of(read(pair97)).answer(replica="a", source="b")
+    assert (answer.outcome, answer.dropped) == (Outcome.INCOMPLETE, GtidSet.parse(lost))
+    # And so it is.
+    follow(a, b)
+    wait_for(a, later)
+    assert not a.query("SELECT 1 FROM back.t WHERE id = 100")

@@ -63,6 +63,13 @@ def of_unknown_uuids(
     return found
 
 
+def of_no_server(gtids: GtidSet, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
+    """Return the part of a set under UUIDs that no server and no group of the audit has."""
+    for uuid in {each.server_uuid for each in servers.values()} | group_uuids(servers.values()):
+        gtids = gtids.without_uuid(uuid) if uuid is not None else gtids
+    return gtids
+
+
 def _waiting_above(edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
     """Return what waits in the relay logs of a replica's source and of the servers above it.
 

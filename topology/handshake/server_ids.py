@@ -4,7 +4,8 @@ A receiver compares the server_id of an event with that of its server, and nothi
 (sql/rpl_replica.cc, queue_event). Two things show the server_id of a transaction:
 
 1. The logs, where they were read: of what a server lost, both ends of each interval represent it
-   (topology/facts/lost.py). Where they were not, a proved E3, E6 or H7.
+   (topology/facts/lost.py), and of what a server may have committed under a former server_uuid.
+   Where they were not, a proved E3, E6 or H7.
 2. The UUID, if another server of the audit has it: its transactions carry the server_id of that
    server (topology/facts/progress.py, `same_server_id`).
 """
@@ -16,7 +17,7 @@ from typing import Final
 from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade
 from topology.facts.cluster_facts import ClusterFacts
-from topology.facts.former_ids import servers_by_id
+from topology.facts.former_ids import of_no_server, servers_by_id
 from topology.facts.progress import same_server_id
 from topology.facts.source_answer import LoggedServerIds, SourceAnswer
 from topology.readings.history_evidence import ends_of, intervals_of
@@ -46,7 +47,7 @@ def logged_ids_of(
     if not own_id or uuid is None:
         return LoggedServerIds()
     logged = _ids_in_logs(facts)
-    own, by_hand = GtidSet(), GtidSet()
+    own, by_hand, has = GtidSet(), GtidSet(), server.gtid_executed or GtidSet()
     for lost in facts.lost:
         for part in intervals_of(lost.lost) if lost.origin == replica else ():
             ids = [logged.get(end, frozenset()) for end in ends_of(part)]
@@ -59,8 +60,14 @@ def logged_ids_of(
     by_hand = (by_hand | _proved(findings, replica, _BY_HAND)) - own
     shown = GtidSet.union_of(gtid for gtid, ids in logged.items() if ids == {own_id})
     others = GtidSet.union_of(gtid for gtid, ids in logged.items() if own_id not in ids)
+    due = GtidSet.union_of(each.logged for each in facts.last.values()) - has
+    former = GtidSet.union_of(
+        part
+        for part in intervals_of(of_no_server(due, facts.last))
+        if all(logged.get(end, frozenset()) == {own_id} for end in ends_of(part))
+    )
     below = GtidSet.union_of(edge.own_id for edge in facts.edges_into(replica))
-    same_id = (same_server_id(server, facts.last) - others) | shown | below
+    same_id = (same_server_id(server, facts.last) - others) | shown | former | below
     return LoggedServerIds(same_id.without_uuid(uuid), own, by_hand)
 
 

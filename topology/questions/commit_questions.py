@@ -19,7 +19,7 @@ from topology.facts.assigned_gtids import maybe_assigned
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.committed_by_hand import asked_of_logs
 from topology.facts.edge_facts import EdgeFacts
-from topology.facts.former_ids import to_look_up
+from topology.facts.former_ids import of_no_server, to_look_up
 from topology.facts.log_order import order_samples
 from topology.facts.other_versions import (
     around_start_samples,
@@ -49,6 +49,14 @@ def commits_to_look_up(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[tuple[s
     for holder, gtids in elsewhere.items():
         yield holder, _ends(gtids)
         yield edge.replica, _ends(gtids)
+
+
+def samples_of_no_server(facts: ClusterFacts, due: GtidSet) -> GtidSet:
+    """Return what shows whether a server would drop part of what another one would send it.
+
+    What it committed under a former server_uuid carries its server_id.
+    """
+    return _ends(of_no_server(due, facts.last))
 
 
 def _maybe_by_hand(expected: GtidSet, source: ReadServer) -> GtidSet:

@@ -50,7 +50,7 @@ from topology.facts.receivers import samples_in
 from topology.facts.reset_signs import earlier_samples, may_have_had
 from topology.facts.runway import needs_of
 from topology.facts.unlogged import candidates_in, logs_received, purged_above_a_gap
-from topology.questions.commit_questions import commits_to_look_up
+from topology.questions.commit_questions import commits_to_look_up, samples_of_no_server
 from topology.questions.log_searches import Search, searches_of, searches_of_done
 from topology.readings.history_evidence import ends_of, samples_of_gap
 
@@ -158,9 +158,11 @@ def _about_sets(
             yield name, LogQuestions(reaches=(due,), commits=_searched(facts, name, due))
     for name, server in facts.last.items() if pairs else ():
         is_whole = not (server.gone_logs or server.unlisted_logs)
-        for other, reading in () if is_whole else facts.fully_read.items():
+        for other, reading in facts.fully_read.items():
             due = server.logged - reading.last.gtid_executed
             if other != name and due:
+                yield name, LogQuestions(commits=(samples_of_no_server(facts, due),))
+            if other != name and due and not is_whole:
                 yield name, LogQuestions(reaches=(due,), commits=_searched(facts, name, due))
 
 

@@ -60,7 +60,7 @@ def compare_with_plan(
         shown = ", ".join(sorted({each.code for each in announced}))
         parts.append(f"the plan announced: {shown}")
     parts += [_of_rows(each, rows[each.id]) for each in loud if each.id in rows]
-    parts += plan.left_out
+    parts += (f"As the plan announced, {each}" for each in plan.left_out)
     parts += plan.unreported
     return verdict, ". ".join(parts)
 

@@ -76,8 +76,10 @@ class WrittenPlan:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Return the warnings about data that the plan leaves out: OK is not said without them."""
-        return tuple(each for each in self.warnings if each.startswith(LEFT_OUT))
+        """Return what data the plan leaves out, and where: OK is not said without it."""
+        return tuple(
+            each.removeprefix(LEFT_OUT) for each in self.warnings if each.startswith(LEFT_OUT)
+        )
 
     def server(self, name: str) -> PlannedServer:
         """Return a server of the plan."""

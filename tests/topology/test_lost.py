@@ -163,7 +163,7 @@ ELSEWHERE = {"source_host": "other.example", "source_server_id": 9}
         (OTHER | {"first_log": AFTER}, ("E6", Grade.LIKELY)),
         # One number was used twice: by a reset, or by a copy. Only a log that was begun after the
         # lost ones shows the reset.
-        (OTHER, ("E3", Grade.LIKELY)),
+        (OTHER, ("E6", Grade.LIKELY)),
         (OTHER | {"up": 900, "first_log": BEFORE}, ("E6", Grade.LIKELY)),
         ({"first_log": AFTER}, ("E6", Grade.LIKELY)),
         # One of two commits was made by hand: the times show nothing.

@@ -33,6 +33,7 @@ class ResetSigns:
     is_reset: bool | None
     history: str  # as text
     is_replayed: bool = False  # binary logs were replayed after the lost transactions
+    is_sure: bool = True  # False: a copy with the same identity leaves the same signs
 
     def __post_init__(self) -> None:
         assert self.is_reset or not self.is_replayed
@@ -70,10 +71,10 @@ def signs_of_reset(
             # Otherwise a session set gtid_next for one of them.
             elif ours.is_exact and theirs.is_exact and ours.server_id == theirs.server_id:
                 other = f"{ours.gtid} was committed at another time than on {name}"
-                is_reset = _is_begun_after(log, committed)
-                if is_reset is False and log is not None:
-                    other = f"{_created_before(log)}, although {other}"
-                return ResetSigns(is_reset, other)
+                is_after = _is_begun_after(log, committed)
+                if is_after is False and log is not None:
+                    return ResetSigns(False, f"{_created_before(log)}, although {other}")
+                return ResetSigns(True, other, is_sure=is_after is True)
     return _signs_of_first_log(origin, log, committed, is_replayed=is_same)
 
 

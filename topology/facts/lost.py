@@ -261,7 +261,8 @@ def _loss(facts: ClusterFacts, lost: LostFacts, part: GtidSet, *, is_by_hand: bo
             is_its_own=is_own_id or (not executed_by and is_received),
             is_received=is_received,
         )
-        if signs.is_replayed or _has_a_copy(facts, lost.origin):
+        is_sure = signs.is_sure or is_received
+        if signs.is_replayed or not is_sure or _has_a_copy(facts, lost.origin):
             grade = Grade.LIKELY
     first, every = commits_until(part, origin)
     return Loss(

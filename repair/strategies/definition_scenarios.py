@@ -38,7 +38,7 @@ class Scenario:
 
 
 _SELECT: Final = "`--strategy S2=repair_definition`"
-_COPY: Final = "copy it with its rows while nothing waits, or rebuild the replica"
+_COPY: Final = "copy it with its rows from the source while nothing waits, or rebuild the replica"
 _DROP: Final = "find out what uses it; drop it by hand if nothing does"
 _AS_DRIFT: Final = "run the SQL of `schema drift`"
 

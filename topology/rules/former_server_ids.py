@@ -22,8 +22,8 @@ from topology.rules.build import Rules, evidence, many, on_edge
 def former_server_id(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield C2: transactions upstream of a replica with its own server_id, of no current UUID.
 
-    If another server has the same server_id now, the rule above reports those of a group, and those
-    of that server if it is upstream.
+    If another server has the same server_id now, the C2 of settings.py reports those of a group,
+    and those of that server if it is upstream.
     """
     groups = group_uuids(facts.last.values())
     for edge in facts.edges:

@@ -29,6 +29,13 @@ def position_bypass(case: Case) -> Outcome:
             " parallel applier left gaps; close them first (START … UNTIL SQL_AFTER_MTS_GAPS)"
         )
     gtid = GtidSet.of(event.gtid)
+    again = channel.passed - replica.executed - gtid
+    if again:
+        return Refusal(
+            f"the applier has passed {again.shortened()}, which {replica.name} does not have in"
+            " gtid_executed: with auto-position it would fetch these again. Its rows may be there"
+            " (RESET BINARY LOGS AND GTIDS): decide about these first"
+        )
     return Proposal(
         (
             MovePast(replica.name, channel.name, event),

@@ -3,6 +3,7 @@
 from gtid import GtidSet
 from repair.model.actions import AutoPositionOn, InjectEmpty, MovePast
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
+from repair.strategies.resuming import fetched_as_well
 
 
 def position_bypass(case: Case) -> Outcome:
@@ -29,12 +30,14 @@ def position_bypass(case: Case) -> Outcome:
             " parallel applier left gaps; close them first (START … UNTIL SQL_AFTER_MTS_GAPS)"
         )
     gtid = GtidSet.of(event.gtid)
-    again = channel.passed - replica.executed - gtid
-    if again:
+    if again := fetched_as_well(replica, channel, gtid):
         return Refusal(
             f"the applier has passed {again.shortened()}, which {replica.name} does not have in"
-            " gtid_executed: with auto-position it would fetch these again. Its rows may be there"
-            " (RESET BINARY LOGS AND GTIDS): decide about these first"
+            " gtid_executed: with auto-position it would fetch these again, and their rows may be"
+            " there (RESET BINARY LOGS AND GTIDS). Compare them first (`gtid-audit repair"
+            " check-data --as-they-are`). If they are there, select --strategy H8=inject_empty,"
+            " and plan again after it. If they are missing, continue behind the event by hand:"
+            f" with a file position ({event.end}), then audit and plan again"
         )
     return Proposal(
         (

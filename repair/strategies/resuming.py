@@ -40,12 +40,13 @@ def resuming_actions(case: Case) -> tuple[StartChannel | AutoPositionOn, ...]:
     if not channel.running and same_server_id(case, replica) is not None:
         return ()  # it would drop what the other server committed (C2)
     is_stopped = case.finding.code.startswith("A")
-    if not is_stopped and channel.stuck_at - replica.executed - case.wanted:
-        return ()  # another transaction stopped it: A2 or A3 lists what to compare
+    at_an_event = channel.is_stuck and bool(channel.doomed)
+    if not is_stopped and (at_an_event or channel.stuck_at - replica.executed - case.wanted):
+        return ()  # something else stopped it: A1 moves past it, A2 or A3 lists what to compare
     if (
         not channel.auto_position
         and not is_stopped
-        and not _fetched_as_well(case, replica, channel)
+        and not fetched_as_well(replica, channel, case.wanted)
     ):
         if purges_what_it_receives(case.model, channel):
             return ()
@@ -79,7 +80,7 @@ def fetches_again(case: Case) -> Refusal | None:
     receiving = case.receiving
     if case.finding.code != "P1" or receiving is None or receiving[1].running:
         return None
-    again = _fetched_as_well(case, *receiving)
+    again = fetched_as_well(*receiving, case.wanted)
     if not again or not resuming_actions(case):
         return None
     return Refusal(
@@ -146,12 +147,12 @@ def _refused_still(case: Case, replica: ModelServer, channel: ModelChannel) -> b
     return bool(refused(source, then, channel))
 
 
-def _fetched_as_well(case: Case, replica: ModelServer, channel: ModelChannel) -> GtidSet:
-    """Return what else is missing after a gap's channel and auto-position would deliver too.
+def fetched_as_well(replica: ModelServer, channel: ModelChannel, wanted: GtidSet) -> GtidSet:
+    """Return what a channel has passed besides these, and auto-position would deliver too.
 
     It belongs to other findings, and their answer may be to leave it out.
     """
-    return (channel.passed | channel.bypassed) - replica.executed - case.wanted
+    return (channel.passed | channel.bypassed) - replica.executed - wanted
 
 
 def _stopped_between(case: Case) -> Iterator[StartChannel]:

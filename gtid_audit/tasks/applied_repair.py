@@ -91,7 +91,9 @@ class Application:
         )
         if applier.run(done=done).state is ProcedureState.DONE:
             found = audit.run()
-            rows = rows_after(made_alike(found.audit, plan), found.targets, found.contents)
+            readings = {server.name: server for server in found.snapshot.last}
+            alike = made_alike(found.audit, plan)
+            rows = rows_after(alike, found.targets, found.contents, readings)
             verdict, text = compare_with_plan(found.audit, plan, rows)
             self._write(writer, EventKind.AUDITED, text)
             self._write(writer, EventKind.DONE, f"all {len(plan.scripts)} scripts are done")

@@ -4,7 +4,6 @@ The result contains the reasons for what could not be read.
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from repair.adapters.affected_rows import AffectedRow, AffectedRows, look_up_rows
 from repair.adapters.servers_to_read import logs_of
@@ -24,7 +23,7 @@ def read_rows(
     contents: ContentReading | None,
     *,
     seconds_max: float,
-    readings: Mapping[str, ServerSnapshot] = MappingProxyType({}),
+    readings: Mapping[str, ServerSnapshot],
 ) -> RowsRead:
     """Read the rows that a finding's transactions touched from its source and its replica.
 

@@ -57,4 +57,6 @@ def test_rows_of_different_content_are_not_looked_up_by_name() -> None:
     finding = a_finding("E4", "a:1")
     read = read_rows(finding, {}, None, seconds_max=1, readings=chain("b"))
     assert "Replicate_Rewrite_DB=(d,e)" in read.unread[0]
-    assert "no connection" in read_rows(finding, {}, None, seconds_max=1).unread[0]
+    assert (
+        "no connection" in read_rows(finding, {}, None, seconds_max=1, readings=chain()).unread[0]
+    )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compose.faults import await_applier_stopped, commit
+from compose.faults import await_applier_stopped, commit, move_past
 from compose.native.server import Server
 from compose.native.shapes import Pair, wait_for
 from repair import Plan
@@ -336,12 +336,7 @@ def test_rows_that_are_elsewhere_are_not_taken_for_those_of_a_gap(pair97: Pair) 
     _unlogged(b, "INSERT INTO d.t VALUES (1, 10), (2, 2), (3, 3)")
     b.execute(b.dialect.stop_replica)
     a.execute("INSERT INTO d.t VALUES (3, 3)", "UPDATE d.t SET v = 10 WHERE id = 1")
-    file, position = a.binary_log_position()
-    b.execute(
-        "CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 0,"
-        f" SOURCE_LOG_FILE = '{file}', SOURCE_LOG_POS = {position}",
-        b.dialect.start_replica,
-    )
+    move_past(a, b)
     later = commit(a, "INSERT INTO d.t VALUES (4, 4)")
     wait_for(b, later)
     found = examine(pair97)

@@ -36,8 +36,16 @@ class StepsSoFar:
     outlook: ClusterAudit  # what they report after the last one
 
 
-def may_stay(finding: Finding, audit: ClusterAudit) -> bool:
-    """Return whether what is missing is to arrive through a backlog that may stay."""
+def may_stay(finding: Finding, audit: ClusterAudit, outlook: ClusterAudit) -> bool:
+    """Return whether what is missing is to arrive through what may stay as it is.
+
+    That is a backlog above the server, or, for a consumer, a hole of a server that is left (H8 may
+    turn out to be one): P4 takes what is likely to arrive there as served.
+    """
+    if finding.code == "P4":
+        left = (each for each in outlook.findings if each.code in HOLES)
+        holes = (each for each in left if finding.source in (None, each.replica))
+        return any(finding.gtid_set & each.gtid_set for each in holes)
     others = (each for each in audit.findings if each.replica != finding.replica)
     doubtful = GtidSet.union_of(each.gtid_set for each in others if may_not_arrive(each))
     return finding.code in HOLES and bool(finding.gtid_set & doubtful)

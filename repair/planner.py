@@ -244,7 +244,9 @@ class _Work:
 
     def is_answered(self, finding: Finding) -> bool:
         """Record a finding that the steps for others also answer: nothing is missing any more."""
-        if not delivers(self._so_far(), finding) or may_stay(finding, self.given.audit):
+        if not delivers(self._so_far(), finding):
+            return False
+        if may_stay(finding, self.given.audit, self.outlook):
             return False
         self.answered.append(answered(finding, BY_OTHER_STEPS, ()))
         return True

@@ -1,4 +1,4 @@
-"""More than two servers: contents are compared along the channels, and nowhere else.
+"""More than two servers: contents are compared along the channels, and of unlinked servers.
 
 A restart is due on every channel whose servers hold transactions of the restarted server.
 """
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from compose import faults
+from compose.native.server import Server
 from compose.native.shapes import Topology, follow, wait_for
 from gtid import GtidSet
 from gtid_audit.cli import run
@@ -131,3 +132,62 @@ def test_a_replica_that_commits_again_has_the_same_rows_or_others(
         for each in found["findings"]
     ] == [("E4", "warning", "likely", name, later) for name in ("replica1", "replica2")]
     assert all("the order of the logs is not compared" in str(each) for each in found["findings"])
+
+
+def test_an_unlinked_source_with_another_content_must_not_simply_join(
+    star97: Topology, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its sets allow it: only the content of its last transaction differs."""
+    old, new, other = star97["source"], star97["replica1"], star97["replica2"]
+    faults.commit(old, "CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)")
+    gtid = faults.commit(old, "INSERT INTO d.t VALUES (1, 1)")
+    star97.settle()
+    for replica in (new, other):
+        replica.execute("STOP REPLICA", "RESET REPLICA ALL")
+    follow(other, new)
+    fleet = str(fleet_of(star97, tmp_path))
+    assert _codes(fleet, capsys, "--content") == {"J1": "proved"}
+    _commit_again(old, gtid, "REPLACE INTO d.t VALUES (1, 2)")
+    assert _codes(fleet, capsys, "--no-content") == {"J1": "proved"}
+    assert _codes(fleet, capsys, "--content") == {"J1": "likely", "E4": "proved"}
+    status = run(["audit", "--fleet", fleet, "--json", "--content"])
+    found = {each["code"]: each for each in json.loads(capsys.readouterr().out)["findings"]}
+    assert (status, GtidSet.parse(found["E4"]["gtid_set"])) == (2, GtidSet.parse(gtid))
+    assert (found["E4"]["source"], found["E4"]["replica"]) == ("replica1", "source")
+    assert "Resolve E4 before it joins" in found["J1"]["explanation"]
+
+
+def _commit_again(server: Server, gtid: str, statement: str) -> None:
+    """Let a server forget its last transaction, and commit another one under its GTID."""
+    before = GtidSet.parse(server.value("@@GLOBAL.gtid_executed")) - GtidSet.parse(gtid)
+    server.execute("RESET BINARY LOGS AND GTIDS", f"SET GLOBAL gtid_purged = '{before}'", statement)
+    assert GtidSet.parse(gtid) <= GtidSet.parse(server.value("@@GLOBAL.gtid_executed"))
+
+
+def _codes(fleet: str, capsys: pytest.CaptureFixture[str], option: str) -> dict[str, str]:
+    """Return the codes above info, with the grade of each."""
+    capsys.readouterr()
+    run(["audit", "--fleet", fleet, "--json", option])
+    found = json.loads(capsys.readouterr().out)
+    assert found["unknown"] == []
+    return {each["code"]: each["grade"] for each in found["findings"] if each["severity"] != "info"}
+
+
+def test_an_unlinked_source_that_reused_lost_gtids_is_found_by_default(
+    star97: Topology, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its restart is compared with what its former replicas have, as if a channel linked them."""
+    lost = faults.lost_tail_crash(star97, source="source", replica="replica1")
+    for name in ("replica1", "replica2"):
+        star97[name].execute("STOP REPLICA", "RESET REPLICA ALL")
+    follow(star97["replica2"], star97["replica1"])
+    wait_for(star97["replica2"], lost.lost)
+    reused = faults.commit(
+        star97["source"], *["INSERT INTO lost.t (note) VALUES ('after the crash')"] * 3
+    )
+    assert GtidSet.parse(reused) == GtidSet.parse(lost.lost)
+    run(["audit", "--fleet", str(fleet_of(star97, tmp_path)), "--json"])
+    found = {each["code"]: each for each in json.loads(capsys.readouterr().out)["findings"]}
+    assert GtidSet.parse(found["E4"]["gtid_set"]) == GtidSet.parse(reused)
+    assert (found["E4"]["severity"], found["E4"]["grade"]) == ("critical", "proved")
+    assert found["J1"]["grade"] == "likely"

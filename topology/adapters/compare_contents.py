@@ -7,8 +7,9 @@
 3. With --content, a restart of the last day whose logs are purged is UNKNOWN if the server has own
    transactions. Without --content, and for older restarts, it is reported as info.
 4. Servers are compared along the channels between them, in either direction. Members of a group are
-   compared with the next member. What could not be read is UNKNOWN, with the reason; what can never
-   be compared (no binary log, purged) is reported as info.
+   compared with the next member, and a server that no channel links with one that it could join.
+   What could not be read is UNKNOWN, with the reason; what can never be compared (no binary log,
+   purged) is reported as info.
 5. A restart is due on every channel whose two servers hold transactions of the restarted server,
    not only on its own channels. Example: first → middle → last. `first` lost :5-6 in a crash and
    reused them, and `middle` was then rebuilt from `first`. `first` and `middle` agree, and `last`
@@ -20,7 +21,6 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from importlib.util import find_spec
-from itertools import pairwise
 from typing import Final, TypeAlias
 from uuid import UUID
 
@@ -39,7 +39,7 @@ from gtid import GtidSet
 from topology.adapters.connection import Way, way_to
 from topology.adapters.content_facts import Comparing, reading_of
 from topology.adapters.content_filters import filters_of
-from topology.facts.graph import build_graph
+from topology.facts.content_pairs import linked_pairs, only_source, unlinked_pairs
 from topology.facts.siblings import held_by_siblings
 from topology.questions.contents_to_compare import QUERY_SECONDS_MAX, RECENT, Looked
 from topology.readings.contents import ContentReading, UnreadContent
@@ -90,7 +90,8 @@ def read_contents(
     suspects = suspects or GtidSet()
     settled = suspects & _held_by_all(snapshot)
     siblings = held_by_siblings(snapshot)
-    for names in (*_neighbours(snapshot), *siblings):
+    unlinked = unlinked_pairs(snapshot)
+    for names in (*linked_pairs(snapshot), *unlinked, *siblings):
         pair = [servers[name] for name in names if name in servers]
         also = suspects & siblings.get(names, _held_by_all(snapshot, names))
         # Two siblings are compared in that only: each is also compared with its source.
@@ -105,7 +106,8 @@ def read_contents(
         # If facts were not read: the audit reports that.
         look = Looked(None, frozenset((*names, *(server.name for server in others))))
         if len(pair) == len(names):
-            channel = _Channel(pair[0], pair[1], others, _passes_on(snapshot, names))
+            joins = unlinked.get(names)
+            channel = _Channel(pair[0], pair[1], others, only_source(snapshot, names), joins)
             look = _compared(channel, _Logs(ways, want, opened), also)
         if look.reading is not None:
             readings.append(look.reading)
@@ -131,13 +133,6 @@ def _own(server: ReadServer, gtids: GtidSet) -> GtidSet:
     return own_gtids(gtids, server.server_uuid, _group_of(server))
 
 
-def _passes_on(snapshot: ClusterSnapshot, names: Sequence[str]) -> str | None:
-    """Return which of two servers is the source of the other; None if both are, or neither is."""
-    edges = build_graph(snapshot).edges
-    found = {each.source for each in edges if {each.source, each.replica} == set(names)}
-    return next(iter(found)) if len(found) == 1 else None
-
-
 def _held_by_all(snapshot: ClusterSnapshot, names: Sequence[str] | None = None) -> GtidSet:
     """Return the GTIDs that all servers, or all of these names, have executed."""
     found = [
@@ -149,24 +144,6 @@ def _held_by_all(snapshot: ClusterSnapshot, names: Sequence[str] | None = None) 
     for each in found[1:]:
         held &= each
     return held
-
-
-def _neighbours(snapshot: ClusterSnapshot) -> list[tuple[str, str]]:
-    """Return the pairs of servers that a channel links, each once; of two servers, these two.
-
-    Members of a group have no channels between them, so each is compared with the next by name. If
-    two members differ in a GTID, two neighbours in that order differ in it too.
-    """
-    names = tuple(server.name for server in snapshot.last)
-    if len(names) == 2:  # noqa: PLR2004
-        return [(names[0], names[1])]
-    edges = build_graph(snapshot).edges
-    found = {(min(e.source, e.replica), max(e.source, e.replica)) for e in edges}
-    members: dict[UUID, list[str]] = {}
-    for server in snapshot.last:
-        if (group := _group_of(server)) is not None:
-            members.setdefault(group, []).append(server.name)
-    return sorted(found.union(*(pairwise(sorted(each)) for each in members.values())))
 
 
 def _group_of(server: ServerSnapshot) -> UUID | None:
@@ -195,6 +172,7 @@ class _Channel:
     right: ReadServer
     others: Sequence[ReadServer]  # restarted servers whose transactions both hold
     source: str | None  # of the other server; None if unknown, or if each is
+    joins: str | None  # the one of the two that would join the other: no channel links them
 
     @property
     def names(self) -> tuple[str, str]:
@@ -268,6 +246,7 @@ def _compared(channel: _Channel, logs: _Logs, also: GtidSet) -> Looked:
         filters={server.name: partial(filters_of, logs.ways[server.name]) for server in pair},
         is_asked_for=False,
         source=channel.source,
+        joins=channel.joins,
     )
     reading = reading_of(compared, comparing, read_at=moment)
     reading = replace(

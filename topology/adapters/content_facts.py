@@ -55,6 +55,8 @@ class Comparing:
     is_asked_for: bool  # by a command that compares, not by an audit
     # Which of the two sends the other what neither committed; None if unknown.
     source: str | None = None
+    # Which of the two would have to join the other one: its rows are those to repair.
+    joins: str | None = None
 
 
 def reading_of(compared: Compared, comparing: Comparing, *, read_at: datetime) -> ContentReading:
@@ -149,7 +151,8 @@ def _difference(
         _version(version, name)
         for version, name in zip((comparison.left, comparison.right), names, strict=True)
     ]
-    if comparing.origins.get(comparison.gtid.tsid.uuid, comparing.source) == names[1]:
+    origin = comparing.origins.get(comparison.gtid.tsid.uuid, comparing.source)
+    if names[0] == comparing.joins or (comparing.joins is None and origin == names[1]):
         versions.reverse()
     difference, reason = _DIFFERENCES[comparison.agreement], comparison.reason
     lesser = _lesser(comparison, names)

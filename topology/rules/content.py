@@ -98,6 +98,11 @@ def same_gtid_different_content(
             yield replace(_finding(contents, cluster, shown, note), strategies=())
 
 
+def is_above_info(difference: Difference) -> bool:
+    """Return whether the rows of two servers may differ by this."""
+    return _SEVERITY[difference] is not Severity.INFO
+
+
 def lesser_differences(finding: Finding, contents: ContentReading) -> GtidSet:
     """Return the GTIDs that also differ between the servers of an E4, above info.
 
@@ -106,8 +111,7 @@ def lesser_differences(finding: Finding, contents: ContentReading) -> GtidSet:
     differing = GtidSet.of(
         each.gtid
         for each in contents.differences
-        if _servers(each) == (finding.source, finding.replica)
-        and _SEVERITY[each.difference] is not Severity.INFO
+        if _servers(each) == (finding.source, finding.replica) and is_above_info(each.difference)
     )
     return differing - finding.gtid_set
 

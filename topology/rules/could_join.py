@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from gtid import GtidSet
+from gtid import Gtid, GtidSet
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.joining import Joining, evaluate_parts
@@ -12,6 +12,7 @@ from topology.facts.reset_signs import may_have_rows
 from topology.facts.source_answer import requires_tls
 from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, many
+from topology.rules.content import is_above_info
 from topology.rules.joining_doubts import refusal_doubts
 
 
@@ -75,7 +76,7 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
         if joining.ahead:
             text += f" {candidate} still has to receive {many(joining.ahead)} that {server} has."
         doubt = _reset_doubt(facts, joining) + refusal_doubts(facts, joining)
-        doubt += _unread_apart(facts, joining)
+        doubt += _unread_apart(facts, joining) + _other_contents(facts, joining)
         if joining.not_on_main:
             doubt += (
                 f" {candidate} is not linked to the largest part of the cluster, which does not"
@@ -157,6 +158,24 @@ def _unread_apart(facts: ClusterFacts, joining: Joining) -> str:
     if not unread:
         return ""
     return f" Not all facts of {', '.join(unread)} were read: it may be a better candidate."
+
+
+def _other_contents(facts: ClusterFacts, joining: Joining) -> str:
+    """Return that the logs show other transactions under one GTID, as text; "" if they do not."""
+    contents = facts.snapshot.contents
+    part = next(each for each in facts.islands if joining.candidate in each)
+    apart: dict[str, list[Gtid]] = {}
+    for each in contents.differences if contents is not None else ():
+        ends = {each.source.server, each.replica.server}
+        if joining.server in ends and is_above_info(each.difference):
+            for other in ends & {*part} - {joining.server}:
+                apart.setdefault(other, []).append(each.gtid)
+    return "".join(
+        f" But {joining.server} and {other} do not agree on the content of"
+        f" {many(GtidSet.of(gtids))} (see E4 of this audit): no channel delivers these again, so"
+        " the rows keep differing. Resolve E4 before it joins."
+        for other, gtids in sorted(apart.items())
+    )
 
 
 def _diverged_by(joining: Joining) -> GtidSet:

@@ -116,7 +116,7 @@ def test_it_prints_the_summary_and_ends_in_the_status_of_the_verdict(
 
     monkeypatch.setattr(submit, "_summary_of", answer)
     uuid = "aaaaaaaa-0000-0000-0000-000000000001"
-    repair = AcceptedRepair("0123456789abcdef", datetime(2026, 1, 1, tzinfo=UTC), ())
+    repair = AcceptedRepair("0123456789abcdef", datetime(2026, 1, 1, tzinfo=UTC), (), ())
     given = [*PLACES, "--allow-uuid", uuid, "--external-source", "db9.example:3306"]
     given += ["--accepted", repair.to_text(), "--accepted-finding", HOLE.to_text()]
     given += ["--limit", "stall_seconds_max=90", "--limit", "intervals_max=200"]

@@ -110,7 +110,8 @@ def test_a_plan_that_was_not_run_accepts_nothing() -> None:
     assert found(difference("b:1"), accepted=other).severity is Severity.WARNING
 
 
-UNDONE = replace(REPAIR, undone=((UUIDS["b"], gtids("b:1-3")),))
+BY_ALL = tuple(UUIDS[name] for name in "abc")
+UNDONE = replace(REPAIR, seen=BY_ALL, undone=((UUIDS["b"], gtids("b:1-3")),))
 ALL = "a:1-9 b:1-3"
 THREE = snapshot_of(model(server("a", ALL), server("b", ALL, channel("a")), server("c", ALL)))
 LINE = (("a", "b"), ("b", "c"))
@@ -173,6 +174,18 @@ def test_a_server_on_which_nothing_was_taken_back_keeps_the_finding(
     assert "not accepted: it has no step that undoes their rows on c," in finding.explanation
 
 
+def test_rows_on_a_server_that_the_plan_did_not_see_are_not_accepted() -> None:
+    """It may have another transaction under the GTID: the operator never saw that."""
+    assert REPAIR.seen == (UUIDS["a"], UUIDS["b"])
+    finding = audited(seen("b:1", holder="c"), pairs=(("a", "c"),), repair=REPAIR)
+    assert finding.severity is Severity.WARNING
+    assert f"by plan {REPAIR.plan_id}, not accepted: it was made without c." in finding.explanation
+    assert "compare them" in finding.explanation
+    seen_too = replace(REPAIR, seen=BY_ALL)
+    finding = audited(seen("b:1", holder="c"), pairs=(("a", "c"),), repair=seen_too)
+    assert finding.severity is Severity.INFO
+
+
 @pytest.mark.parametrize(("gtid", "severity"), [("b:1", Severity.WARNING), ("b:3", Severity.INFO)])
 def test_a_plan_explains_only_the_transactions_that_it_emptied_on_a_server(
     gtid: str, severity: Severity
@@ -221,7 +234,7 @@ def test_a_plan_says_where_it_takes_rows_back(tmp_path: Path) -> None:
     undo = {**step, "change": {"type": "UndoRows", "server": "b", "gtids": str(gtids("b:1-3"))}}
     plan["steps"] = [undo, step]
     read = accepted_from_plan(json.dumps(plan))
-    assert read == UNDONE
+    assert read == replace(UNDONE, seen=REPAIR.seen)
     assert accepted_from_text(read.to_text()) == read
 
 

@@ -390,7 +390,7 @@ def test_e4_reports_what_was_made_by_hand_for_all_that_waits() -> None:
 
 def test_what_an_accepted_repair_emptied_is_not_reported() -> None:
     for uuid, expected in ((B, 0), (C, 1)):
-        repair = AcceptedRepair("plan", NOON, ((uuid, own("9")),))
+        repair = AcceptedRepair("plan", NOON, (), ((uuid, own("9")),))
         found = facts_of(servers(), accepted=(repair,))
         assert len(list(session_made_another(with_gap(found)))) == expected
     assert list(session_made_another(with_gap(facts_of(servers(BY_WORKER))))) == []

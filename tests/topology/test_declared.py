@@ -146,7 +146,7 @@ def test_an_error_log_that_was_not_read_leaves_it_unknown() -> None:
 
 
 def test_what_a_plan_declared_is_accepted() -> None:
-    repair = AcceptedRepair("p1", NOON, ((B, GtidSet.parse(f"{A}:16")),))
+    repair = AcceptedRepair("p1", NOON, (A, B), ((B, GtidSet.parse(f"{A}:16")),))
     assert findings(pair(), Policy(accepted=(repair,))) == []
 
 

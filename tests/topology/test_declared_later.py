@@ -216,7 +216,7 @@ def test_of_a_third_servers_transaction_the_clocks_must_show_it(
 
 
 def test_an_accepted_plan_may_have_declared_them() -> None:
-    repair = AcceptedRepair("p1", NOON, ((A, gtids("B:1-2")),))
+    repair = AcceptedRepair("p1", NOON, (A, B), ((A, gtids("B:1-2")),))
     audit = audit_cluster(pair(*LATER), Policy(accepted=(repair,)))
     assert [each.severity for each in audit.findings] == [Severity.INFO]
     assert audit.verdict is Verdict.OK

@@ -132,7 +132,7 @@ def test_what_is_after_the_applier_is_e4(before: str, waits: str) -> None:
 
 
 def test_an_accepted_plan_may_have_declared_them() -> None:
-    accepted = AcceptedRepair("plan-1", NOON, emptied=((B, sets("8-9")),))
+    accepted = AcceptedRepair("plan-1", NOON, (A, B), emptied=((B, sets("8-9")),))
     audit = audit_cluster(pair(evidence=found_in_log("")), Policy(accepted=(accepted,)))
     assert "E4" not in {each.code for each in audit.findings}
 

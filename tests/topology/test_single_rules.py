@@ -181,22 +181,22 @@ def a_version(name: str, *, empty: bool, committed: float | None) -> Transaction
 def test_what_a_plan_emptied_was_committed_before_it(
     committed: float | None, empty: tuple[bool, bool], plan: str | None
 ) -> None:
-    repair = AcceptedRepair("p1", NOON, ((B, SOME),))
+    repair = AcceptedRepair("p1", NOON, (A, B), ((B, SOME),))
     a, b = (
         a_version(name, empty=is_empty, committed=committed)
         for name, is_empty in zip("ab", empty, strict=True)
     )
     [gtid] = SOME.gtids()
     difference = ContentDifference(gtid, Difference.EMPTY, True, "", a, b)
-    executed = a_server("b", B, f"{A}:1-3")
+    source, executed = a_server("a", A, f"{A}:1-3"), a_server("b", B, f"{A}:1-3")
     expected = None if plan is None else Decision(plan)
-    assert Acceptance((repair,), (executed,)).decision_on(difference) == expected
-    assert Acceptance((repair,), (a_server("b", B, f"{A}:1-2"),)).decision_on(difference) is None
-    assert Acceptance((repair,), (a_server("c", C, f"{A}:1-3"),)).decision_on(difference) is None
+    assert Acceptance((repair,), (source, executed)).decision_on(difference) == expected
+    for other in (a_server("b", B, f"{A}:1-2"), a_server("c", C, f"{A}:1-3")):
+        assert Acceptance((repair,), (source, other)).decision_on(difference) is None
 
 
 def test_an_accepted_repair_has_a_moment_with_a_zone_and_sets_that_are_joined() -> None:
-    one = AcceptedRepair("p1", NOON, ((A, SOME), (B, FOUR)))
+    one = AcceptedRepair("p1", NOON, (A, B), ((A, SOME), (B, FOUR)))
     assert accepted_from_text(one.to_text()) == one
     with pytest.raises(NotAPlan):
         accepted_from_text(one.to_text().replace("+00:00", ""))
@@ -215,7 +215,7 @@ def test_an_accepted_repair_has_a_moment_with_a_zone_and_sets_that_are_joined() 
         ' "assumed": [{"server": "b", "server_uuid": "%s"}]}'
     )
     text = plan % (PLAN_SCHEMA_VERSION, NOON.isoformat(), steps, B)
-    assert accepted_from_plan(text) == AcceptedRepair("p1", NOON, ((B, SOME | FOUR),))
+    assert accepted_from_plan(text) == AcceptedRepair("p1", NOON, (B,), ((B, SOME | FOUR),))
     older = text.replace("schema_version", "format_version")  # as earlier versions named it
     assert accepted_from_plan(older) == accepted_from_plan(text)
     for other in (PLAN_SCHEMA_VERSION + 1, '"2"'):

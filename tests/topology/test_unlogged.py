@@ -101,7 +101,7 @@ def test_without_its_first_log_nothing_is_known_of_it() -> None:
 
 def test_a_plan_that_declared_them_may_be_accepted() -> None:
     def accepting(gtids: str, server: UUID = B) -> Policy:
-        repair = AcceptedRepair("p1", NOON, ((server, GtidSet.parse(f"{A}:{gtids}")),))
+        repair = AcceptedRepair("p1", NOON, (A, B), ((server, GtidSet.parse(f"{A}:{gtids}")),))
         return Policy(accepted=(repair,))
 
     whole = pair("A:13-16", policy=accepting("13-16"))

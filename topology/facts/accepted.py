@@ -14,7 +14,9 @@ servers show that the plan was executed, and that nothing else happened under th
 1. a server that the plan empties (by server_uuid) has executed the GTID;
 2. the version with less content is empty, and not merely shorter;
 3. the other version was committed before the plan was made. A later commit is another transaction,
-   about which the operator decided nothing. Before 8.0.1 the time is that of the log.
+   about which the operator decided nothing. Before 8.0.1 the time is that of the log;
+4. the plan saw the server of the other version. Another server may have other rows under the GTID,
+   which the operator never saw.
 
 The audit reports everything else about the two servers as before. GTIDs of the same pair that no
 plan empties stay in the finding; its set omits the accepted ones.
@@ -28,13 +30,13 @@ A plan that takes rows back (`undo_on_replica`) leaves the transactions empty on
 because no server is to hold their rows. A server on which the rows were not taken back differs from
 the others permanently, with equal sets. So three more conditions must hold:
 
-4. the server that has the content is one on which the plan takes it back;
-5. so is every other server of the cluster that has executed the GTID, unless the plan empties it or
+5. the server that has the content is one on which the plan takes it back;
+6. so is every other server of the cluster that has executed the GTID, unless the plan empties it or
    the comparison shows that it is empty there: the server is linked to an emptied one by pairs that
    were compared and do not differ, and not to one that has the content. Example: a → b → c, undone
    on b by a plan for a and b. The rows of a and b agree, but c received the rows from b. No
    comparison of two logs shows c, because b and c have the same transaction;
-6. the rows were read from both servers and are equal by value. Otherwise, the script may never have
+7. the rows were read from both servers and are equal by value. Otherwise, the script may never have
    been run.
 """
 
@@ -63,11 +65,13 @@ class NotAPlan(ValueError):
 class AcceptedRepair:
     """What one plan leaves empty, by server_uuid; sorted by server_uuid.
 
-    `undone`: the transactions whose rows the plan takes back, by the server on which it does so.
+    `seen`: the servers that the plan knew, by server_uuid, sorted. `undone`: the transactions whose
+    rows the plan takes back, by the server on which it does so.
     """
 
     plan_id: str
     planned_at: datetime
+    seen: tuple[UUID, ...]
     emptied: tuple[tuple[UUID, GtidSet], ...]
     undone: tuple[tuple[UUID, GtidSet], ...] = ()
 
@@ -78,7 +82,8 @@ class AcceptedRepair:
             for name, each in (("emptied", self.emptied), ("undone", self.undone))
         }
         planned_at = self.planned_at.isoformat()
-        return json.dumps({"plan_id": self.plan_id, "planned_at": planned_at, **sets})
+        seen = [str(each) for each in self.seen]
+        return json.dumps({"plan_id": self.plan_id, "planned_at": planned_at, "seen": seen, **sets})
 
     @property
     def taken_back(self) -> GtidSet:
@@ -98,7 +103,8 @@ def accepted_from_text(text: str) -> AcceptedRepair:
             [(UUID(uuid), GtidSet.parse(gtids)) for uuid, gtids in found[name].items()]
             for name in ("emptied", "undone")
         )
-        return _repair(found["plan_id"], found["planned_at"], emptied, undone)
+        seen = [UUID(each) for each in found["seen"]]
+        return _repair(found["plan_id"], found["planned_at"], seen, emptied, undone)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotAPlan("expected an accepted repair as `spark command` writes it") from error
 
@@ -118,7 +124,7 @@ def accepted_from_plan(text: str) -> AcceptedRepair:
             ]
             for types in (_EMPTIES, {_TAKES_BACK})
         )
-        return _repair(plan["id"], plan["snapshot_read_at"], emptied, undone)
+        return _repair(plan["id"], plan["snapshot_read_at"], uuids.values(), emptied, undone)
     except NotAPlan:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -135,13 +141,15 @@ def _check_version(version: object) -> None:
 def _repair(
     plan_id: str,
     planned_at: str,
+    seen: Iterable[UUID],
     emptied: Iterable[tuple[UUID, GtidSet]],
     undone: Iterable[tuple[UUID, GtidSet]],
 ) -> AcceptedRepair:
     moment = datetime.fromisoformat(planned_at)
     if moment.tzinfo is None:
         raise NotAPlan("the time of the plan has no time zone")
-    return AcceptedRepair(str(plan_id), moment, _by_server(emptied), _by_server(undone))
+    servers = tuple(sorted({*seen}))
+    return AcceptedRepair(str(plan_id), moment, servers, _by_server(emptied), _by_server(undone))
 
 
 def _by_server(each: Iterable[tuple[UUID, GtidSet]]) -> tuple[tuple[UUID, GtidSet], ...]:
@@ -151,12 +159,26 @@ def _by_server(each: Iterable[tuple[UUID, GtidSet]]) -> tuple[tuple[UUID, GtidSe
     return tuple(sorted(sets.items()))
 
 
+_COMPARE_UNSEEN: Final = (
+    "Its rows under these GTIDs may be others than those that the plan left out: compare them."
+)
+_RUN_IN_ORDER: Final = (
+    "Run its scripts in order, and each check directly before its script. Where rows were written"
+    " again since, the check stops: do not run that script then. At the end compare the rows of"
+    " every server that executed these transactions."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The plan that leaves a transaction empty, and why its outcome is not accepted."""
+    """The plan that leaves a transaction empty, and why its outcome is not accepted, with a remedy.
+
+    Without a reason, the outcome is accepted.
+    """
 
     plan_id: str
-    why_not: str = ""  # empty: the outcome is accepted
+    why_not: str = ""
+    remedy: str = ""
 
 
 class Acceptance:
@@ -203,20 +225,28 @@ class Acceptance:
         refused = None
         for repair, done in self._done:
             if difference.gtid in done and _committed_at(other) <= repair.planned_at:
-                why_not = ""
-                if difference.gtid in repair.taken_back:
-                    why_not = self._why_not(repair, difference, empty.server, other.server)
-                if not why_not:
-                    return Decision(repair.plan_id)
-                refused = refused or Decision(repair.plan_id, why_not)
+                decision = self._decision(repair, difference, empty.server, other.server)
+                if not decision.why_not:
+                    return decision
+                refused = refused or decision
         return refused
+
+    def _decision(
+        self, repair: AcceptedRepair, difference: ContentDifference, empty: str, holder: str
+    ) -> Decision:
+        if self._uuids.get(holder) not in repair.seen:
+            return Decision(repair.plan_id, f"it was made without {holder}", _COMPARE_UNSEEN)
+        why_not = ""
+        if difference.gtid in repair.taken_back:
+            why_not = self._why_not(repair, difference, empty, holder)
+        return Decision(repair.plan_id, why_not, _RUN_IN_ORDER if why_not else "")
 
     def _why_not(
         self, repair: AcceptedRepair, difference: ContentDifference, empty: str, holder: str
     ) -> str:
         """Return why a plan that takes rows back does not explain a difference.
 
-        See conditions 4 to 6 in the module docstring.
+        See conditions 5 to 7 in the module docstring.
         """
         gtid = difference.gtid
         left = [

@@ -150,9 +150,7 @@ def _not_accepted(decision: Decision, differences: list[ContentDifference]) -> s
     gtids = GtidSet.of(each.gtid for each in differences)
     return (
         f"{gtids.shortened()} emptied by plan {decision.plan_id}, not accepted: {decision.why_not}."
-        " Run its scripts in order, and each check directly before its script. Where rows were"
-        " written again since, the check stops: do not run that script then. At the end compare the"
-        " rows of every server that executed these transactions."
+        f" {decision.remedy}"
     )
 
 

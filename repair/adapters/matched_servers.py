@@ -2,6 +2,10 @@
 
 The plan has the names and addresses under which the servers were audited. From another machine, or
 through a tunnel, the same server has another address.
+
+A server that did not answer when the plan was made is not in the plan. It may still not answer, as
+a source that died: that is no reason not to apply the plan to the others. The audit afterwards
+reads it again.
 """
 
 from collections.abc import Sequence
@@ -19,13 +23,20 @@ from topology.readings.target import ServerTarget
 def match_servers(plan: WrittenPlan, targets: Sequence[ServerTarget]) -> dict[str, ServerTarget]:
     """Return the targets by the names that the plan uses.
 
+    A target that does not answer keeps its name, if every server of the plan is another one.
+
     Raises:
-        UnusablePlan: a server does not answer or is not the plan's, or one of the plan's is absent.
+        UnusablePlan: a server of the plan does not answer or is absent; a target is not the plan's.
     """
     by_uuid = {each.server_uuid: each.name for each in plan.servers}
     found: dict[str, ServerTarget] = {}
+    silent: list[tuple[ServerTarget, str]] = []
     for target in targets:
-        uuid = _uuid_of(target)
+        try:
+            uuid = _uuid_of(target)
+        except (pymysql.MySQLError, OSError) as error:
+            silent.append((target, f"{target.name}: {error_words(error)}"))
+            continue
         name = by_uuid.get(uuid)
         if name is None:
             known = ", ".join(f"{each.name} ({each.server_uuid})" for each in plan.servers)
@@ -37,20 +48,20 @@ def match_servers(plan: WrittenPlan, targets: Sequence[ServerTarget]) -> dict[st
         found[name] = target
     absent = [f"{each.name} ({each.address})" for each in plan.servers if each.name not in found]
     if absent:
-        raise UnusablePlan(f"no address was given for {', '.join(absent)}")
-    return {name: replace(target, name=name) for name, target in found.items()}
+        why = [why for _, why in silent] or [f"no address was given for {', '.join(absent)}"]
+        raise UnusablePlan("; ".join(why))
+    others = {target.name: target for target, _ in silent if target.name not in found}
+    return {name: replace(target, name=name) for name, target in (found | others).items()}
 
 
 def _uuid_of(target: ServerTarget) -> str:
-    try:
-        with (
-            closing(connect(target, timeout_seconds_max=CONNECT_SECONDS_MAX)) as connection,
-            connection.cursor() as cursor,
-        ):
-            cursor.execute("SELECT @@GLOBAL.server_uuid AS value")
-            row = cursor.fetchone()
-    except (pymysql.MySQLError, OSError) as error:
-        raise UnusablePlan(f"{target.name}: {error_words(error)}") from error
+    """Return the server_uuid behind an address. Raises MySQLError, OSError, UnusablePlan."""
+    with (
+        closing(connect(target, timeout_seconds_max=CONNECT_SECONDS_MAX)) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SELECT @@GLOBAL.server_uuid AS value")
+        row = cursor.fetchone()
     if not row:
         raise UnusablePlan(f"{target.name}: it has no server_uuid")
     return str(row["value"]).lower()

@@ -81,7 +81,11 @@ def _channel_differences(
             yield f"channel: expected {wanted}, found none"
             continue
         source = names.get(channel_seen.source_uuid) if channel_seen.source_uuid else None
-        is_same_source = channel_seen.source_uuid is None or source == wanted.source
+        # A source that was not read has no UUID in the plan: the guards of scripts compare it.
+        is_same_source = channel_seen.source_uuid is None or source in (
+            wanted.source,
+            None if wanted.source not in names.values() else wanted.source,
+        )
         as_wanted = (channel_seen.auto_position, channel_seen.is_on) == (
             wanted.auto_position,
             wanted.running,

@@ -5,7 +5,7 @@ channel stay unchanged, and no script contains a secret.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from binlog.quoting import quote_number, quote_string
 from gtid import GtidSet
@@ -281,6 +281,8 @@ def start_channel(action: StartChannel, setting: Setting) -> Procedure:
     """Return the script that starts both threads."""
     name, dialect = action.server, setting.dialect
     asks = ChannelQuestions.of(setting.server.version, action.channel)
+    if setting.awaits_source(action.channel):
+        asks = replace(asks, runs=asks.applies)
     statements = setting.channel_statements(action.channel)
     arriving = setting.arriving
     timing = _Timing.of(action.channel, setting)

@@ -11,7 +11,7 @@ from repair.sql.guard import Guard
 from repair.sql.privileges import StatementKind, withheld_from
 from repair.sql.service_calls import ServiceCalls, service_calls, untested
 from topology.readings.dialect import Dialect, dialect_of
-from topology.readings.snapshot import ChannelSnapshot, ReadServer
+from topology.readings.snapshot import ChannelSnapshot, ReadServer, ThreadState
 from topology.readings.vendors import row_of
 
 
@@ -103,6 +103,14 @@ class Setting:
         """Return the server_uuid of the source of a channel; None if unknown."""
         source = self.before.servers.get(self.known(name).source or "")
         return source.server_uuid if source is not None else self.channel(name).source_uuid
+
+    def awaits_source(self, name: str) -> bool:
+        """Return whether the receiver of a channel tries to reach a source that was not read.
+
+        It may be dead. The applier can do its work in any case.
+        """
+        is_read = self.known(name).source in self.before.servers
+        return not is_read and self.channel(name).receiver is ThreadState.CONNECTING
 
     def known(self, name: str) -> ModelChannel:
         """Return a channel of the server as the model has it."""

@@ -21,6 +21,8 @@ from topology.readings.version import ServerVersion
 class ChannelQuestions:
     """SQL expressions about one channel of the server that runs the script."""
 
+    # The applier runs, and the receiver is connected or tries to be; `runs` if no table shows it.
+    applies: str
     runs: str  # both threads run and the receiver is connected
     any_runs: str  # one of the threads runs, or both do; 'FALSE' if no table shows it
     receives: str  # the receiver runs and is connected; 'NULL' if no table shows it
@@ -45,6 +47,7 @@ class ChannelQuestions:
             return _FIVE_SIX
         name = quote_string(channel)
         return cls(
+            applies=_APPLIES.replace("%", name),
             runs=_RUNS.replace("%", name),
             any_runs=_ANY_RUNS.replace("%", name),
             receives=_RECEIVES.replace("%", name),
@@ -146,6 +149,8 @@ _ONLY_RECEIVES = _RUNS.replace(
     "receiver.SERVICE_STATE <> 'OFF' AND applier.SERVICE_STATE = 'OFF'",
 )
 assert _ONLY_RECEIVES != _RUNS
+_APPLIES = _RUNS.replace("receiver.SERVICE_STATE = 'ON'", "receiver.SERVICE_STATE <> 'OFF'")
+assert _APPLIES != _RUNS
 _ANY_RUNS = _RUNS.replace(
     "receiver.SERVICE_STATE = 'ON' AND applier.SERVICE_STATE = 'ON'",
     "(receiver.SERVICE_STATE <> 'OFF' OR applier.SERVICE_STATE <> 'OFF')",
@@ -180,11 +185,13 @@ def _applier_fact(column: str) -> str:
 
 # Slave_running is ON only while both threads run and the receiver is connected (5.6). The table is
 # empty unless master_info_repository is TABLE: then the answer is NULL.
+_SLAVE_RUNNING = (
+    "(SELECT VARIABLE_VALUE = 'ON' FROM information_schema.GLOBAL_STATUS"
+    " WHERE VARIABLE_NAME = 'SLAVE_RUNNING')"
+)
 _FIVE_SIX = ChannelQuestions(
-    runs=(
-        "(SELECT VARIABLE_VALUE = 'ON' FROM information_schema.GLOBAL_STATUS"
-        " WHERE VARIABLE_NAME = 'SLAVE_RUNNING')"
-    ),
+    applies=_SLAVE_RUNNING,
+    runs=_SLAVE_RUNNING,
     any_runs="FALSE",
     receives="NULL",
     only_receives="FALSE",

@@ -46,6 +46,16 @@ def test_what_is_missing_arrives_while_a_channel_runs() -> None:
     assert found == ReachedState("b", GtidSet.parse(sets("A:4-5")), (), 60)
 
 
+def test_a_source_that_was_not_read_is_compared_by_the_scripts() -> None:
+    """A dead source has no UUID in the plan; another server of the plan is another source."""
+    dead = replace(ON, source="c")
+    assert not after(state("A:1-5", "", dead), "A:1-5", a_channel("c", C)).differences
+    [text] = after(state("A:1-5", "", dead), "A:1-5", a_channel("a", A)).differences
+    assert "expected '' from c" in text
+    [text] = after(state("A:1-5", "", ON), "A:1-5", a_channel("c", C)).differences
+    assert "expected '' from a" in text
+
+
 def test_what_is_missing_without_a_channel_is_a_difference() -> None:
     found = after(state("A:1-5"), "A:1-3")
     assert not found.arriving

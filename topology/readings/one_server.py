@@ -7,8 +7,9 @@ readings. The start times are equal. Each set that was read later, under either 
 sets read earlier.
 """
 
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Final
+from uuid import UUID
 
 from topology.readings.snapshot import START_SLACK, ClusterSnapshot, ServerSnapshot
 
@@ -19,9 +20,15 @@ def same_servers(snapshot: ClusterSnapshot) -> tuple[tuple[str, str], ...]:
     """Return each pair of names in the cluster that are one server."""
     first = {server.name: server for server in snapshot.first}
     last = {server.name: server for server in snapshot.last}
+    by_uuid: dict[UUID | None, list[str]] = {}
+    for name in sorted(first):
+        by_uuid.setdefault(first[name].server_uuid, []).append(name)
+    pairs = chain.from_iterable(
+        combinations(names, 2) for uuid, names in by_uuid.items() if uuid is not None
+    )
     return tuple(
         (left, right)
-        for left, right in combinations(sorted(first), 2)
+        for left, right in sorted(pairs)
         if are_one(first[left], first[right])
         and are_one(last[left], last[right])
         and _grows(first[left], last[right])

@@ -8,6 +8,7 @@ from gtid_audit.exits import UsageProblem
 from gtid_audit.tasks.audit_after_repair import AuditAfter
 from gtid_audit.tasks.procedure_journal import operator
 from gtid_audit.tasks.rows_after_repair import rows_after
+from gtid_audit.tasks.unfinished_repairs import left_by_unfinished
 from repair.adapters.apply_plan import PlanApplier
 from repair.adapters.journal import AtWork, Journal, JournalWriter
 from repair.adapters.plan_files import read_directory
@@ -94,7 +95,8 @@ class Application:
             readings = {server.name: server for server in found.snapshot.last}
             alike = made_alike(found.audit, plan)
             rows = rows_after(alike, found.targets, found.contents, readings)
-            verdict, text = compare_with_plan(found.audit, plan, rows)
+            earlier = left_by_unfinished(self.journal, self.procedure, plan)
+            verdict, text = compare_with_plan(found.audit, plan, rows, earlier)
             self._write(writer, EventKind.AUDITED, text)
             self._write(writer, EventKind.DONE, f"all {len(plan.scripts)} scripts are done")
             writer.enter(ProcedureState.DONE, text, verdict=verdict)

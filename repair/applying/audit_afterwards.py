@@ -5,7 +5,7 @@ read again, and are equal: the audit itself compares logs. What the plan leaves 
 audit reports is at least a warning.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -37,17 +37,20 @@ def made_alike(audit: ClusterAudit, plan: WrittenPlan) -> tuple[Finding, ...]:
 
 
 def compare_with_plan(
-    audit: ClusterAudit, plan: WrittenPlan, rows: Mapping[str, RowsRead] = _NO_ROWS
+    audit: ClusterAudit,
+    plan: WrittenPlan,
+    rows: Mapping[str, RowsRead] = _NO_ROWS,
+    earlier: Sequence[str] = (),
 ) -> tuple[Verdict, str]:
     """Return the verdict on what the plan did not announce, and the result of the audit as text.
 
     Findings that the plan left, or that it announced, do not count, unless they have transactions
     by now that the plan did not know. Something unread does. `rows` are those of `made_alike`, by
-    finding.
+    finding. `earlier`: what repairs that were not finished left out.
     """
     loud = [each for each in audit.findings if each.severity is not Severity.INFO]
     others = [each for each in loud if not _is_announced(each, plan, rows)]
-    left = [Verdict.WARNING] if plan.unreported else []
+    left = [Verdict.WARNING] if plan.unreported or earlier else []
     verdict = worst_verdict([verdict_of(findings=others, unknown=audit.unknown), *left])
     parts = [f"the audit afterwards: {audit.verdict.value}"]
     if audit.unknown:
@@ -61,7 +64,7 @@ def compare_with_plan(
         parts.append(f"the plan announced: {shown}")
     parts += [_of_rows(each, rows[each.id]) for each in loud if each.id in rows]
     parts += (f"As the plan announced, {each}" for each in plan.left_out)
-    parts += plan.unreported
+    parts += (*plan.unreported, *earlier)
     return verdict, ". ".join(parts)
 
 

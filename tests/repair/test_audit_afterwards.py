@@ -57,6 +57,10 @@ def test_ok_is_not_said_without_the_data_that_is_left_out() -> None:
     verdict, text = compare_with_plan(sound, replace(plan(), warnings=("other", warning)))
     told = "As the plan announced, what it did is left out"
     assert (verdict, text) == (Verdict.OK, f"the audit afterwards: OK. {told}")
+    # What a repair left out that was not finished, the operator of this one may not know.
+    verdict, text = compare_with_plan(sound, plan(), earlier=("plan x had announced: it did",))
+    told = "the audit afterwards: OK. plan x had announced: it did"
+    assert (verdict, text) == (Verdict.WARNING, told)
 
 
 @pytest.mark.parametrize(("code", "counts"), [("E1", True), ("H1", True), ("A7", False)])

@@ -31,7 +31,7 @@ def _left(
 ) -> Iterator[str]:
     servers = {each.server_uuid for each in plan.servers}
     for earlier in newest_first:
-        if earlier.started_at >= procedure.started_at or earlier.plan_id == plan.id:
+        if earlier.started_at > procedure.started_at or earlier.plan_id == plan.id:
             continue
         try:
             other, _ = read_directory(Path(earlier.directory))

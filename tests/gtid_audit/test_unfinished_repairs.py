@@ -73,8 +73,15 @@ def test_what_later_audits_do_not_report_is_said_too(tmp_path: Path) -> None:
 
 def test_a_plan_that_changed_nothing_left_nothing_out(tmp_path: Path) -> None:
     journal = Journal.at(tmp_path / "journal")
-    begun(journal, tmp_path, LEAVING_OUT, done=0)
+    failed = begun(journal, tmp_path, LEAVING_OUT, done=0)
     assert left(journal, tmp_path) == ()
+    written, _ = read_directory(Path(failed.directory))
+    changes = [number for number, each in enumerate(written.scripts) if not each.is_check]
+    assert changes[0] > 0, "a check comes first"
+    begun(journal, tmp_path, LEAVING_OUT, done=changes[0])
+    assert left(journal, tmp_path) == ()
+    begun(journal, tmp_path, LEAVING_OUT, done=changes[0] + 1)
+    assert left(journal, tmp_path) != ()
 
 
 def test_a_repair_that_was_finished_since_has_said_it(tmp_path: Path) -> None:
@@ -99,3 +106,22 @@ def test_a_plan_that_cannot_be_read_may_have_left_out_data(tmp_path: Path) -> No
     (Path(failed.directory) / "plan.json").unlink()
     [text] = left(journal, tmp_path)
     assert "could not be read, and may have left out data" in text
+
+
+def test_what_began_later_and_the_same_plan_are_none_of_it(tmp_path: Path) -> None:
+    """Another operator's plan of now has its own end; a plan that is made again says it itself."""
+    journal = Journal.at(tmp_path / "journal")
+    now = begun(journal, tmp_path, replace(full_plan(steps()), cluster="the plan of now"))
+    written, _ = read_directory(Path(now.directory))
+    begun(journal, tmp_path, LEAVING_OUT)
+    assert left_by_unfinished(journal, now, written) == ()
+    again = begun(journal, tmp_path, LEAVING_OUT)
+    written, _ = read_directory(Path(again.directory))
+    assert left_by_unfinished(journal, again, written) == ()
+
+
+def test_a_plan_that_was_finished_may_be_gone(tmp_path: Path) -> None:
+    journal = Journal.at(tmp_path / "journal")
+    done = begun(journal, tmp_path, LEAVING_OUT, state=ProcedureState.DONE)
+    (Path(done.directory) / "plan.json").unlink()
+    assert left(journal, tmp_path) == ()

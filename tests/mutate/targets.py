@@ -289,6 +289,7 @@ TARGETS: Sequence[Target] = (
             *(
                 "topology/facts/channel_places.py",
                 "topology/facts/siblings.py",
+                "topology/facts/content_pairs.py",
                 "topology/facts/skipping.py",
             ),
             *(
@@ -339,6 +340,7 @@ TARGETS: Sequence[Target] = (
             *("tests/topology/test_decisions.py", "tests/topology/test_unlogged.py"),
             *("tests/topology/test_remaining_causes.py", "tests/topology/test_content_facts.py"),
             *("tests/topology/test_siblings.py", "tests/topology/test_not_received.py"),
+            "tests/topology/test_content_pairs.py",
             *("tests/topology/test_accepted.py", "tests/topology/test_suppression_severity.py"),
             *("tests/topology/test_emptied.py", "tests/topology/test_words.py"),
             *("tests/topology/test_log_places.py", "tests/topology/test_log_questions.py"),
@@ -373,11 +375,12 @@ TARGETS: Sequence[Target] = (
         (
             *("repair/applying/reached_state.py", "repair/applying/written_plan.py"),
             *("repair/applying/script_reader.py", "repair/applying/audit_afterwards.py"),
+            "gtid_audit/tasks/unfinished_repairs.py",
         ),
         (
             *("tests/repair/test_reached_state.py", "tests/repair/test_written_plan.py"),
             *("tests/repair/test_script_reader.py", "tests/repair/test_audit_afterwards.py"),
-            "tests/repair/test_journal.py",
+            *("tests/repair/test_journal.py", "tests/gtid_audit/test_unfinished_repairs.py"),
         ),
     ),
     Target(

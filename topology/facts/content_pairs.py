@@ -63,7 +63,7 @@ def unlinked_pairs(snapshot: ClusterSnapshot) -> dict[tuple[str, str], str]:
     graph, same = build_graph(snapshot), same_servers(snapshot)
     islands = islands_of(snapshot, graph, same=same, torn=frozenset())
     servers = snapshot.last_read
-    main = max(islands, key=lambda part: (len(part), _executed(servers, part), part), default=())
+    main = max(islands, key=lambda part: (len(part), _executed(servers, part)), default=())
     sources = {name for part in islands for name in _entrances(part, graph)}
     found: dict[tuple[str, str], str] = {}
     for part in islands:
@@ -73,7 +73,7 @@ def unlinked_pairs(snapshot: ClusterSnapshot) -> dict[tuple[str, str], str]:
                 for other in main
                 if name in servers and other in servers
             }
-            best = max(common, key=lambda each: (common[each], each in sources, each), default=None)
+            best = max(common, key=lambda each: (common[each], each in sources), default=None)
             if best is not None and common[best]:
                 found[min(name, best), max(name, best)] = name
     return found

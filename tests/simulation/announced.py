@@ -38,6 +38,7 @@ from tests.simulation.toy_table import key_of, value_of
 
 WARNED = "may stop the applier or overwrite rows"
 OVERWRITES = "what waits may overwrite rows"
+LEAVES_OUT = "Later changes of the rows that differ then stop an applier"
 CONNECTS = "the receiver of {server} connects again to {source}:"
 Kind = tuple[str, str]  # of the violations: oracle, and the strategies of the plan
 

@@ -17,7 +17,7 @@ from repair.choices import UnknownChoice
 from repair.planner import plan_repair
 from repair.repair_plan import Plan
 from tests.simulation import replication as act
-from tests.simulation.announced import Announced, announced, harm
+from tests.simulation.announced import LEAVES_OUT, Announced, announced, harm
 from tests.simulation.chosen_evidence import chosen_evidence
 from tests.simulation.oracles import Truth, Violation
 from tests.simulation.plan_oracles import (
@@ -83,26 +83,26 @@ def interrupted(  # noqa: PLR0917 - one run, and all that it is compared with
             left = {each.finding_id for each in second.not_planned}
             reported = [finding for finding in audit.findings if finding.id in left]
             worlds = truth.rested, full.world, rest.world
-            for text in _another_end(worlds, reported, said):
+            stops = said.is_warned or any(LEAVES_OUT in text for text in second.warnings)
+            for text in _another_end(worlds, reported, said, stops=stops):
                 yield Violation("choice interrupted", codes, f"{where}: {text}")
 
 
 def _another_end(
-    worlds: tuple[World, World, World], reported: list[Finding], said: Announced
+    worlds: tuple[World, World, World], reported: list[Finding], said: Announced, *, stops: bool
 ) -> Iterator[str]:
     """Report GTIDs that are missing at the end, and the second plan gives no reason why.
 
     The worlds are the one without the plan, the one behind a full run, and the one behind both parts.
     A finding may have another code by then (a purged transaction is E2), for which no strategy was chosen.
-    An applier may have stopped where a plan warns that what it fetches again may stop it.
+    An applier may have stopped where a plan warns that what it fetches again, or what comes after what
+    it leaves out, may stop it (`stops`).
     """
     without, full, rest = worlds
     for name, server in full.servers.items():
         if name not in said.seen:
             continue  # each plan says that it considers no other: a reset above it may refuse it
-        if said.is_warned and _has_stopped(
-            without, rest, {name, *rest.upstream(name)} & said.changed
-        ):
+        if stops and _has_stopped(without, rest, {name, *rest.upstream(name)} & said.changed):
             continue
         missing = {
             each

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from compose import faults
+from compose.native.command import Settings
 from compose.native.server import Server
 from compose.native.shapes import Topology, follow, wait_for
 from gtid import GtidSet
@@ -155,6 +156,27 @@ def test_an_unlinked_source_with_another_content_must_not_simply_join(
     assert (status, GtidSet.parse(found["E4"]["gtid_set"])) == (2, GtidSet.parse(gtid))
     assert (found["E4"]["source"], found["E4"]["replica"]) == ("replica1", "source")
     assert "Resolve E4 before it joins" in found["J1"]["explanation"]
+
+
+def test_a_server_that_does_not_log_what_it_receives_hides_no_other_content(
+    star97: Topology, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The new source has no log of it; its replica has, and is compared with the old source."""
+    old, new, other = star97["source"], star97["replica1"], star97["replica2"]
+    new.settings = Settings(extra=("--log-replica-updates=OFF",))
+    new.restart()
+    faults.commit(old, "CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)")
+    gtid = faults.commit(old, "INSERT INTO d.t VALUES (1, 1)")
+    star97.settle()
+    for replica in (new, other):
+        replica.execute("STOP REPLICA", "RESET REPLICA ALL")
+    follow(other, new)
+    _commit_again(old, gtid, "REPLACE INTO d.t VALUES (1, 2)")
+    fleet = str(fleet_of(star97, tmp_path))
+    assert _codes(fleet, capsys, "--content") == {"J1": "likely", "E4": "proved"}
+    follow(old, new)  # as J1 without E4 said: nothing else shows the difference from then on
+    faults.await_status(old, lambda status: status["Replica_IO_Running"] == "Yes")
+    assert _codes(fleet, capsys, "--content") == {"E4": "proved"}
 
 
 def _commit_again(server: Server, gtid: str, statement: str) -> None:

@@ -1,13 +1,27 @@
-"""Which servers without a channel between them are compared, and which of the two would join."""
+"""Which servers are compared, with a channel between them and without, and which would join."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests.snapshots import B, a_channel, a_cluster
-from tests.topology.test_joining import UNREAD, D, one
-from topology.facts.content_pairs import linked_pairs, only_source, unlinked_pairs
-from topology.readings.snapshot import ServerSnapshot, ThreadState
+from tests.topology import test_joining
+from tests.topology.test_joining import UNREAD, D, gtids
+from topology.facts import content_pairs as module
+from topology.facts.content_pairs import linked_pairs, only_source, other_pairs
+from topology.readings.snapshot import BinaryLog, ServerSnapshot, ThreadState
+
+SILENT: dict[str, Any] = {
+    "settings": (("gtid_mode", "ON"), ("log_replica_updates", "OFF")),
+    "gtid_purged": gtids("A:1-9"),
+}
+LOGS = (BinaryLog("binlog.000001", 4_000),)
+
+
+def one(name: str, executed: str, *sources: str, **facts: Any) -> ServerSnapshot:
+    """Return a server that logs what it receives; those with fewer logs purged the rest."""
+    return test_joining.one(name, executed, *sources, **{"binary_logs": LOGS, **facts})
 
 
 @pytest.mark.parametrize(
@@ -64,13 +78,13 @@ def test_a_server_that_would_join_is_compared_with_one_of_the_largest_part(
     servers: tuple[ServerSnapshot, ...], found: dict[tuple[str, str], str]
 ) -> None:
     snapshot = a_cluster("cluster", *servers)
-    assert unlinked_pairs(snapshot) == found
+    assert other_pairs(snapshot) == found
 
 
 def test_channels_that_were_not_read_may_link_any_two_servers() -> None:
     unread = replace(one("c", "A:1-9"), channels=None)
     snapshot = a_cluster("cluster", one("a", "A:1-9"), one("b", "A:1-9", "a"), unread)
-    assert unlinked_pairs(snapshot) == {}
+    assert other_pairs(snapshot) == {}
 
 
 def test_servers_that_a_channel_links_are_compared_once() -> None:
@@ -98,4 +112,87 @@ def test_a_server_whose_channel_is_stopped_has_a_source() -> None:
     stopped = a_channel("b", B, receiver=ThreadState.STOPPED, applier=ThreadState.STOPPED)
     replica = replace(one("a", "A:1-9"), channels=(stopped,))
     snapshot = a_cluster("cluster", replica, one("b", "A:1-9"), one("c", "A:1-9"))
-    assert unlinked_pairs(snapshot) == {("b", "c"): "c"}
+    assert other_pairs(snapshot) == {("b", "c"): "c"}
+
+
+# A former source c returned; a and its replicas have what it had committed.
+@pytest.mark.parametrize(
+    ("servers", "found"),
+    [
+        # a purged it: its replica has it in its logs.
+        (
+            (
+                one("a", "A:1-9", gtid_purged=gtids("A:1-9")),
+                one("b", "A:1-9", "a"),
+                one("c", "A:1-9"),
+            ),
+            {("b", "c"): "c"},
+        ),
+        # a does not log what it receives; with a channel to it, too.
+        (
+            (one("a", "A:1-9", **SILENT), one("b", "A:1-9", "a"), one("c", "A:1-9")),
+            {("b", "c"): "c"},
+        ),
+        (
+            (one("a", "A:1-9", **SILENT), one("b", "A:1-9", "a"), one("c", "A:1-9", "a")),
+            {("b", "c"): None},
+        ),
+        # It sends nothing by GTID, or has no binary log.
+        (
+            (
+                one("a", "A:1-9", settings=(("gtid_mode", "ON_PERMISSIVE"),)),
+                *(one("b", "A:1-9", "a"), one("c", "A:1-9")),
+            ),
+            {("b", "c"): "c"},
+        ),
+        (
+            (one("a", "A:1-9", binary_logs=()), one("b", "A:1-9", "a"), one("c", "A:1-9")),
+            {("b", "c"): "c"},
+        ),
+        # What a linked source purged is not looked for elsewhere.
+        (
+            (
+                one("a", "A:1-9", gtid_purged=gtids("A:1-9")),
+                *(one("b", "A:1-9", "a"), one("d", "A:1-9", "a")),
+            ),
+            {},
+        ),
+        # Two that returned have in common what the largest part does not have.
+        (
+            (
+                *(one("a", "A:1-7"), one("b", "A:1-7", "a")),
+                *(one("c", "A:1-9"), one("d", "A:1-9")),
+            ),
+            {("c", "d"): "c", ("a", "c"): "c"},
+        ),
+        # a has a part of it only, and its replica the rest.
+        (
+            (one("a", "A:1-5"), one("b", "A:1-9", "a"), one("c", "A:1-9")),
+            {("b", "c"): "c"},
+        ),
+        (
+            (
+                one("a", "A:1-9", gtid_purged=gtids("A:1-5")),
+                *(one("b", "A:1-5", "a"), one("c", "A:1-9")),
+            ),
+            {("b", "c"): "c", ("a", "c"): "c"},
+        ),
+    ],
+)
+def test_what_a_linked_server_does_not_show_is_compared_with_another(
+    servers: tuple[ServerSnapshot, ...], found: dict[tuple[str, str], str | None]
+) -> None:
+    snapshot = a_cluster("cluster", *servers)
+    assert other_pairs(snapshot) == found
+
+
+def test_many_servers_are_compared_with_the_largest_part_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "SERVERS_SEARCHED_MAX", 3)
+    servers = (
+        *(one("a", "A:1-7"), one("b", "A:1-7", "a")),
+        *(one("c", "A:1-9"), one("d", "A:1-9")),
+    )
+    snapshot = a_cluster("cluster", *servers)
+    assert other_pairs(snapshot) == {("a", "c"): "c", ("a", "d"): "d"}

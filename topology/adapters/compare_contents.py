@@ -39,7 +39,7 @@ from gtid import GtidSet
 from topology.adapters.connection import Way, way_to
 from topology.adapters.content_facts import Comparing, reading_of
 from topology.adapters.content_filters import filters_of
-from topology.facts.content_pairs import linked_pairs, only_source, unlinked_pairs
+from topology.facts.content_pairs import linked_pairs, only_source, other_pairs
 from topology.facts.siblings import held_by_siblings
 from topology.questions.contents_to_compare import QUERY_SECONDS_MAX, RECENT, Looked
 from topology.readings.contents import ContentReading, UnreadContent
@@ -90,12 +90,13 @@ def read_contents(
     suspects = suspects or GtidSet()
     settled = suspects & _held_by_all(snapshot)
     siblings = held_by_siblings(snapshot)
-    unlinked = unlinked_pairs(snapshot)
-    for names in (*linked_pairs(snapshot), *unlinked, *siblings):
+    whole = {**dict.fromkeys(linked_pairs(snapshot)), **other_pairs(snapshot)}
+    for names in dict.fromkeys((*whole, *siblings)):
         pair = [servers[name] for name in names if name in servers]
-        also = suspects & siblings.get(names, _held_by_all(snapshot, names))
+        is_whole = names in whole
+        also = suspects & (_held_by_all(snapshot, names) if is_whole else siblings[names])
         # Two siblings are compared in that only: each is also compared with its source.
-        want = replace(wanted, back={}, newest=False) if names in siblings else wanted
+        want = wanted if is_whole else replace(wanted, back={}, newest=False)
         others = [
             server
             for name, server in servers.items()
@@ -106,7 +107,7 @@ def read_contents(
         # If facts were not read: the audit reports that.
         look = Looked(None, frozenset((*names, *(server.name for server in others))))
         if len(pair) == len(names):
-            joins = unlinked.get(names)
+            joins = whole.get(names)
             channel = _Channel(pair[0], pair[1], others, only_source(snapshot, names), joins)
             look = _compared(channel, _Logs(ways, want, opened), also)
         if look.reading is not None:

@@ -1,15 +1,31 @@
 """Which two servers of a cluster are compared with each other, by the contents of their logs.
 
-    a ──▶ b      two servers with a channel between them
-    a     b      members of a group: each with the next by name
-    a     o      a server that no channel links, with one that it could join
+    a ──▶ b      two servers with a channel between them; members of a group: each with the next
+    a     o      servers of two parts that no channel links
+    a ──▶ r ──▶ b, and r does not log what it receives: a and b as well
 
-The last is for a former source that returns with other transactions under GTIDs that the servers in
-use have from it. Its sets allow it to join, so only the contents show that (E4).
+The last two are for a former source that returns with other transactions under GTIDs that the
+servers in use have from it. Its sets allow it to join, so only the contents show that (E4).
+
+How it works
+------------
+If two servers have other contents under a GTID, any row of compared pairs between them has a pair
+that differs in it, as long as each server of the row has the GTID in its logs. So not every pair is
+compared. `_Shown` has, of each two servers, the GTIDs for which there is such a row. It begins with
+the channels. As long as two servers have more in common than that, the pair with the most is
+compared too.
+
+    logs        a: A:1-9    b: A:1-9    o: A:5-9 (its first logs are purged)    a ──▶ b
+    a, o        A:5-9 is in no row yet: compared; b and o need not be, because a has A:5-9
+
+What two servers with a channel between them purged is not looked for elsewhere: a source that
+keeps its logs for a short time is usual.
 """
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import combinations, pairwise
 from typing import Final
 from uuid import UUID
 
@@ -17,9 +33,12 @@ from gtid import GtidSet
 from topology.facts.graph import Graph, build_graph
 from topology.facts.islands import islands_of
 from topology.facts.memberships import uuid_of_group
+from topology.facts.unlogged import logs_received
 from topology.readings.one_server import same_servers
 from topology.readings.snapshot import ClusterSnapshot, ReadServer
 
+# With more servers, each part is compared with the largest one only: rows of pairs take the cube.
+SERVERS_SEARCHED_MAX: Final = 16
 _TWO: Final = 2
 
 
@@ -49,46 +68,135 @@ def only_source(snapshot: ClusterSnapshot, names: Sequence[str]) -> str | None:
     return next(iter(found)) if len(found) == 1 else None
 
 
-def unlinked_pairs(snapshot: ClusterSnapshot) -> dict[tuple[str, str], str]:
-    """Return pairs of one server of the largest part and one that would have to join it.
+def other_pairs(snapshot: ClusterSnapshot) -> dict[tuple[str, str], str | None]:
+    """Return the pairs that are compared besides `linked_pairs`; of two servers there are none.
 
-    The pairs are in order of name; the value is the one that would join. Of two servers there are
-    none: `linked_pairs` has these two.
-
-    Of the largest part it is the server with which it has the most GTIDs in common, if possible one
-    that has no source: the others are compared with their sources.
+    The pairs are in order of name. The value is the server that would join the other one, or None
+    if both are of one part.
     """
     if len(snapshot.last) == _TWO:
         return {}
-    graph, same = build_graph(snapshot), same_servers(snapshot)
-    islands = islands_of(snapshot, graph, same=same, torn=frozenset())
-    servers = snapshot.last_read
-    main = max(islands, key=lambda part: (len(part), _executed(servers, part)), default=())
-    sources = {name for part in islands for name in _entrances(part, graph)}
-    found: dict[tuple[str, str], str] = {}
-    for part in islands:
-        for name in _entrances(part, graph) if part != main else ():
-            common = {
-                other: _in_common(servers, name, other).gtid_count
-                for other in main
-                if name in servers and other in servers
-            }
-            best = max(common, key=lambda each: (common[each], each in sources), default=None)
-            if best is not None and common[best]:
-                found[min(name, best), max(name, best)] = name
+    parts = _Parts.of(snapshot)
+    last = snapshot.last_read
+    logs = {
+        name: server.logged if _sends(last[name]) else GtidSet()
+        for name, server in snapshot.first_read.items()
+        if name in last
+    }
+    hiding = {name for name, server in last.items() if not _logs_received(server)}
+    if len(parts.islands) == 1 and not hiding:
+        return {}
+    if len(logs) > SERVERS_SEARCHED_MAX:
+        return {pair: parts.joining(pair) for pair in _to_the_largest(parts, logs)}
+    shown = _Shown.nothing(logs)
+    for pair in linked_pairs(snapshot):
+        if {*pair} <= logs.keys():
+            shown.add(*pair, _compared(snapshot, pair, hiding))
+    found: dict[tuple[str, str], str | None] = {}
+    while best := _most_hidden(shown, logs, parts.sources):
+        found[best] = parts.joining(best)
+        shown.add(*best, logs[best[0]] & logs[best[1]])
     return found
 
 
+def _most_hidden(
+    shown: "_Shown", logs: Mapping[str, GtidSet], sources: AbstractSet[str]
+) -> tuple[str, str] | None:
+    """Return the two servers with the most GTIDs that no row of pairs shows; None if none is."""
+    counts = {
+        (one, other): (logs[one] & logs[other] - shown.between(one, other)).gtid_count
+        for one, other in combinations(sorted(logs), 2)
+    }
+    hidden = (pair for pair, count in counts.items() if count)
+    return max(hidden, key=lambda pair: (counts[pair], len(sources & {*pair})), default=None)
+
+
+@dataclass(slots=True)
+class _Shown:
+    """Of each two servers, the GTIDs for which a row of compared pairs leads to the other."""
+
+    by_pair: dict[tuple[str, str], GtidSet]
+
+    @classmethod
+    def nothing(cls, names: Collection[str]) -> "_Shown":
+        return cls({(one, other): GtidSet() for one in names for other in names if one != other})
+
+    def between(self, one: str, other: str) -> GtidSet:
+        return self.by_pair[one, other]
+
+    def add(self, one: str, other: str, gtids: GtidSet) -> None:
+        """Add a compared pair, and the rows that lead over it."""
+        names = {name for name, _ in self.by_pair}
+        to_one = {name: self.by_pair.get((name, one), gtids) & gtids for name in names}
+        to_other = {name: self.by_pair.get((name, other), gtids) & gtids for name in names}
+        for left, right in self.by_pair:
+            over = (to_one[left] & to_other[right]) | (to_other[left] & to_one[right])
+            self.by_pair[left, right] |= over
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The parts of a cluster that no channel links, and which of two is the larger one."""
+
+    islands: tuple[tuple[str, ...], ...]
+    order: tuple[tuple[str, ...], ...]  # the largest last: by servers, then by transactions
+    sources: frozenset[str]  # servers without a source in their part; of a ring, one
+
+    @classmethod
+    def of(cls, snapshot: ClusterSnapshot) -> "_Parts":
+        graph, servers = build_graph(snapshot), snapshot.last_read
+        same = same_servers(snapshot)
+        islands = islands_of(snapshot, graph, same=same, torn=frozenset())
+        order = sorted(islands, key=lambda part: (len(part), _executed(servers, part)))
+        sources = frozenset(name for part in islands for name in _entrances(part, graph))
+        return cls(islands, tuple(order), sources)
+
+    def joining(self, pair: tuple[str, str]) -> str | None:
+        """Return the server of the smaller part; None if both are of one."""
+        one, other = (next(part for part in self.order if name in part) for name in pair)
+        if one == other:
+            return None
+        return min(pair, key=lambda name: self.order.index(one if name == pair[0] else other))
+
+
+def _to_the_largest(parts: _Parts, logs: Mapping[str, GtidSet]) -> Iterator[tuple[str, str]]:
+    """Yield each server that would join the largest part, and the one of it with most in common."""
+    *others, largest = parts.order
+    for name in (each for part in others for each in part if each in parts.sources & logs.keys()):
+        common = {
+            other: (logs[name] & logs[other]).gtid_count for other in largest if other in logs
+        }
+        best = max(common, key=lambda each: (common[each], each in parts.sources), default=None)
+        if best is not None and common[best]:
+            yield min(name, best), max(name, best)
+
+
+def _compared(
+    snapshot: ClusterSnapshot, pair: tuple[str, str], hiding: AbstractSet[str]
+) -> GtidSet:
+    """Return what two servers with a channel compare; what they purged counts."""
+    servers = snapshot.last_read
+    one, other = pair
+    both = servers[one].gtid_executed & servers[other].gtid_executed
+    for name in hiding & {*pair}:
+        both &= servers[name].logged if _sends(servers[name]) else GtidSet()
+    return both
+
+
+def _sends(server: ReadServer) -> bool:
+    """Return whether a server can send by GTID what its binary logs have."""
+    return bool(server.binary_logs) and server.setting("gtid_mode") in (None, "ON")
+
+
+def _logs_received(server: ReadServer) -> bool:
+    return bool(server.binary_logs) and logs_received(server)
+
+
 def _entrances(part: tuple[str, ...], graph: Graph) -> tuple[str, ...]:
-    """Return the servers of a part that have no source in it; of a ring, one."""
     without = tuple(name for name in part if not graph.upstream_of(name, stopped_too=True))
     return without or part[:1]
 
 
-def _executed(servers: dict[str, ReadServer], part: tuple[str, ...]) -> int:
+def _executed(servers: Mapping[str, ReadServer], part: tuple[str, ...]) -> int:
     found = (servers[name].gtid_executed for name in part if name in servers)
     return GtidSet.union_of(found).gtid_count
-
-
-def _in_common(servers: dict[str, ReadServer], one: str, other: str) -> GtidSet:
-    return servers[one].gtid_executed & servers[other].gtid_executed

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from gtid import GtidSet
 from tests.snapshots import NOON, a_cluster
 from tests.topology.test_group_handshake import CONFIGURED, member, server
 from tests.topology.test_handshake import one, sets
@@ -123,6 +124,58 @@ def test_a_comparison_shows_which_one(
 )
 def test_a_comparison_that_may_have_left_it_out_shows_nothing(contents: ContentReading) -> None:
     assert cell(matrix(("a", "b"), contents=contents), "bc").outcome is Outcome.UNKNOWN
+
+
+def test_contents_that_could_not_be_read_leave_the_answer_open() -> None:
+    """The audit of the same servers is UNKNOWN then: "yes" would be more than is known."""
+    found = matrix(contents=compared(("a", "b"), ("b", "c"), unread="c"))
+    assert outcomes(found) == {
+        "ab": Outcome.SERVED,
+        "ac": Outcome.UNKNOWN,
+        "bc": Outcome.UNKNOWN,
+    }
+    assert cell(found, "bc").unread == "whether b and c have one content: c: no privilege"
+    # Other pairs that were compared, without a difference, lead from one to the other.
+    found = matrix(contents=compared(("a", "b"), ("b", "c")))
+    assert set(outcomes(found).values()) == {Outcome.SERVED}
+
+
+# a and b have a:8-9, and c does not; under a:9 they differ.
+LAGGING = (one("a", "a:1-9"), one("b", "a:1-9"), one("c", "a:1-7"))
+
+
+def test_a_candidate_does_not_fetch_one_of_two_contents() -> None:
+    """Either would decide which content it has, and all that follow it."""
+    found = promotion_of(matrix(("a", "b"), servers=LAGGING), "c")
+    [missing] = found.missing
+    assert (missing.donor, missing.gtid_set, missing.apart) == (None, sets("a:8-9"), sets("a:9"))
+    assert (found.verdict, found.best) == (Verdict.CRITICAL, None)
+    [step] = [
+        each
+        for each in promotion_steps(found, a_cluster("cluster", *LAGGING))
+        if "It misses" in each.what
+    ]
+    assert step.statements == ()
+    assert "a and b cannot send it" in step.what
+    # Without a difference one of them sends it.
+    [missing] = promotion_of(matrix(servers=LAGGING), "c").missing
+    assert (missing.donor, missing.apart) == ("a", GtidSet())
+
+
+def test_a_candidate_does_not_fetch_from_a_server_that_it_differs_from() -> None:
+    """Its applier may stop at the first change of these rows, or change others."""
+    servers = (one("a", "a:1-12"), one("b", "a:1-9"))
+    found = promotion_of(matrix(("a", "b"), servers=servers), "b")
+    [missing] = found.missing
+    assert (missing.donor, missing.gtid_set, missing.apart) == (None, sets("a:10-12"), sets("a:9"))
+    steps = promotion_steps(found, a_cluster("cluster", *servers))
+    assert not any("WAIT_FOR" in line for each in steps for line in each.statements)
+
+
+def test_of_two_contents_no_count_decides_which_server_would_do_better() -> None:
+    servers = (one("a", "a:1-9"), one("b", "a:1-9 b:1"))
+    assert promotion_of(matrix(servers=servers), "a").best == "b"
+    assert promotion_of(matrix(("a", "b"), servers=servers), "a").best is None
 
 
 def test_servers_that_both_differ_from_a_third_are_likely_to_agree() -> None:

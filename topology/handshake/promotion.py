@@ -166,6 +166,8 @@ def promotion_of(matrix: HandshakeMatrix, candidate: str) -> Promotion:
     # What was not read of one of the two may make the other one the better candidate.
     is_undecided = not {ranked[0], candidate}.isdisjoint(each.server for each in matrix.partial)
     is_best = is_undecided or _cost(matrix, ranked[0])[:-1] == _cost(matrix, candidate)[:-1]
+    # Which of two contents under one GTID (E4) is right is not for a count to decide.
+    is_best |= any(each.unlike for each in matrix.of_source(ranked[0]))
     arrives = GtidSet.union_of(each.ahead for each in answers)
     fetching = fetching_answers(matrix, missing, obstacles)
     doubts = tuple(dict.fromkeys(doubt for each in (*answers, *fetching) for doubt in each.doubts))

@@ -215,6 +215,13 @@ class _Steps:
         if missing.donor is None and missing.gtid_set <= dropped.get(candidate.name, GtidSet()):
             text = f"It gets {what} only with another server_id: give it that first."
             return PromotionStep(candidate.name, text)
+        if missing.apart:
+            text = (
+                f"It misses {what}, and {' and '.join(missing.holders)} cannot send it: the content"
+                f" of {missing.apart.shortened()} is not the same on all of them, or on the server"
+                " that would fetch (E4). Plan that repair (repair plan), and run this again."
+            )
+            return PromotionStep(candidate.name, text)
         if missing.donor is None:
             way = (
                 f"Whether {' or '.join(missing.holders)} can send it {what} is not known. Run this"

@@ -7,6 +7,7 @@ is gone is known: what only that log may have is lost.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Final
 
 from gtid import GtidSet
@@ -56,6 +57,8 @@ class Missing:
     receiver: str = ""
     holders: tuple[str, ...] = ()  # the servers that have some of them
     is_open: bool = False  # whether a holder can send them is not known
+    # Under these, the holders differ (E4), or one of them and who would fetch: first a repair.
+    apart: GtidSet = field(default_factory=GtidSet)
 
 
 def bootstraps(group: GroupState | None) -> bool:
@@ -85,8 +88,13 @@ def missing_of(matrix: HandshakeMatrix, candidate: str) -> Iterator[Missing]:
     # A member has what its queue has received: it only waits.
     wanted -= GtidSet.union_of(left for name, left in matrix.queues if name == candidate)
 
+    contested = _contested(matrix, _holders(holding, wanted)) & wanted
+    apart = contested
     for part, donor, receiver in _ways(matrix, candidate):
-        if taken := part & wanted:
+        unlike = matrix.answer(replica=receiver, source=donor).unlike if receiver else GtidSet()
+        if receiver and (unlike or part & contested):
+            apart |= unlike
+        elif taken := part & wanted:
             yield Missing(taken, donor, not receiver, receiver, _holders(holding, taken))
             wanted -= taken
     if not wanted:
@@ -98,7 +106,17 @@ def missing_of(matrix: HandshakeMatrix, candidate: str) -> Iterator[Missing]:
         for receiver in receivers
         for each in matrix.of_replica(receiver)
     )
-    yield Missing(wanted, None, holders=holders, is_open=is_open)
+    yield Missing(wanted, None, holders=holders, is_open=is_open and not apart, apart=apart)
+
+
+def _contested(matrix: HandshakeMatrix, holders: Iterable[str]) -> GtidSet:
+    """Return the GTIDs under which two servers have other contents (E4).
+
+    A channel from either of them would decide which content the candidate and those below it have.
+    """
+    return GtidSet.union_of(
+        matrix.answer(replica=one, source=other).unlike for one, other in combinations(holders, 2)
+    )
 
 
 def _holders(holding: Iterable[SourceAnswer], gtids: GtidSet) -> tuple[str, ...]:

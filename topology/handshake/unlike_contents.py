@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from gtid import GtidSet
 from topology.catalogue.findings import Finding, Severity
-from topology.readings.contents import ContentReading
+from topology.readings.contents import ContentReading, UnreadContent
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ class UnlikeContents:
     differences: tuple[tuple[frozenset[str], GtidSet], ...]  # (two servers, GTIDs): E4
     compared: frozenset[frozenset[str]]
     executed: Mapping[str, GtidSet]
+    unread: tuple[UnreadContent, ...] = ()  # a later audit may read it: the audit is UNKNOWN
 
     @classmethod
     def of(
@@ -62,7 +63,8 @@ class UnlikeContents:
             and each.source is not None
             and each.replica is not None
         )
-        return cls(differences, frozenset(_compared(contents)), executed)
+        unread = contents.unread if contents is not None else ()
+        return cls(differences, frozenset(_compared(contents)), executed, unread)
 
     def between(self, one: str, other: str) -> ContentsOfTwo:
         """Return what is known of two servers."""
@@ -92,6 +94,13 @@ class UnlikeContents:
                     f"whether {third} has the content of {names} under {shared.shortened()} (E4;"
                     " --content compares them)"
                 )
+        if not (unlike or unread) and not self._agrees(one, other, held):
+            unread += (
+                f"whether {' and '.join(sorted(both))} have one content: {each.server}:"
+                f" {each.reason}"
+                for each in self.unread
+                if each.server in both
+            )
         reasons = "; ".join(dict.fromkeys(unread))
         return ContentsOfTwo(unlike, reasons, tuple(dict.fromkeys(doubts)))
 

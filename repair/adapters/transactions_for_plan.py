@@ -10,7 +10,7 @@ For every finding with transactions:
 3. What cannot be read is UNREAD with the reason. Servers are only read, and within limits.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -91,7 +91,7 @@ def _content(
     best = max((gtids.gtid_count for gtids, _ in held), default=0)
     if not best:
         return nothing_read(wanted, "no server that could be read still has them"), RowsRead()
-    found, name = next(each for each in held if each[0].gtid_count == best)
+    found, name = _fullest(held, best, finding)
     looked_at = found.first(TRANSACTIONS_READ_MAX)
     read = read_content(name, looked_at, servers)
     reasons = [read.unread] if read.unread else []
@@ -115,6 +115,18 @@ def _content(
     names = [name for name in question.servers if name in servers.targets]
     read, conflicting = with_states(read, names, finding, servers)
     return disturbed(read, _own_work(question, servers)), conflicting
+
+
+def _fullest(
+    held: Sequence[tuple[GtidSet, str]], most: int, finding: Finding | None
+) -> tuple[GtidSet, str]:
+    """Return a server that holds the most, if possible the one that the finding is about.
+
+    Another one may have another transaction under an extra GTID.
+    """
+    fullest = [each for each in held if each[0].gtid_count == most]
+    about = finding.replica if finding is not None and finding.code in EXTRA else None
+    return next((each for each in fullest if each[1] == about), fullest[0])
 
 
 def _elsewhere(

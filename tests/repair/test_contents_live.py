@@ -579,15 +579,21 @@ def test_what_the_source_purged_is_applied_from_the_relay_log(star97: Topology) 
 
 
 @pytest.mark.parametrize(
-    ("strategy", "more"),
-    [("undo_on_replica", ""), ("redo_on_source", ", (10)"), ("inject_empty", "")],
+    ("strategy", "more", "key"),
+    [
+        ("undo_on_replica", "", " PRIMARY KEY"),
+        ("redo_on_source", ", (10)", " PRIMARY KEY"),
+        ("inject_empty", "", " PRIMARY KEY"),
+        ("redo_on_source", "", ""),
+        ("inject_empty", "", ""),
+    ],
 )
 def test_what_another_holder_did_under_the_same_gtid_is_named(
-    star97: Topology, strategy: str, more: str
+    star97: Topology, strategy: str, more: str, key: str
 ) -> None:
     """A plan reads the content of one of them: the row of the other one stays, and counts."""
     source, one, two = (star97[name] for name in ("source", "replica1", "replica2"))
-    source.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
+    source.execute("CREATE DATABASE d", f"CREATE TABLE d.t (id INT{key})")
     for each in (one, two):
         wait_for(each, executed(source))
     gtid = "abababab-0000-0000-0000-000000000000:1"
@@ -604,9 +610,10 @@ def test_what_another_holder_did_under_the_same_gtid_is_named(
     assert any(each in told[0] for each in ("replica1", "replica2"))
 
 
-def test_two_holders_of_one_transaction_are_no_two_contents(star97: Topology) -> None:
+@pytest.mark.parametrize("key", [" PRIMARY KEY", ""])
+def test_two_holders_of_one_transaction_are_no_two_contents(star97: Topology, key: str) -> None:
     source, one, two = (star97[name] for name in ("source", "replica1", "replica2"))
-    source.execute("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
+    source.execute("CREATE DATABASE d", f"CREATE TABLE d.t (id INT{key})")
     for each in (one, two):
         wait_for(each, executed(source))
     gtid = "abababab-0000-0000-0000-000000000000:1"

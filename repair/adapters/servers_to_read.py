@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import pymysql
 from pymysql.connections import Connection
+from pymysql.constants import CR
 
 from binlog.adapters.heads_server import logged_before
 from binlog.adapters.stream import ServerLogs
@@ -28,26 +29,44 @@ def logs_of(target: ServerTarget, *, seconds_max: float) -> ServerLogs:
 
 @dataclass(frozen=True, slots=True)
 class ServersToRead:
-    """The servers of a snapshot. Those with a target can be read again."""
+    """The servers of a snapshot. Those with a target can be read again.
+
+    A server to which a connection failed is not tried again: each try may last `seconds_max`, and a
+    plan asks many questions.
+    """
 
     readings: Mapping[str, ServerSnapshot]  # every server of the snapshot, as last read
     targets: Mapping[str, ServerTarget]
     seconds_max: float  # for a connection and for each of its answers
+    lost: dict[str, str] = field(default_factory=dict)  # why, by server
 
     @classmethod
     def of(
         cls, snapshot: ClusterSnapshot, targets: Mapping[str, ServerTarget], seconds_max: float
     ) -> ServersToRead:
         """Return the servers of a snapshot."""
-        return cls({server.name: server for server in snapshot.last}, targets, seconds_max)
+        lost = {
+            server.name: each.detail
+            for server in snapshot.last
+            for each in server.unread
+            if each.fact == "connection"
+        }
+        readings = {server.name: server for server in snapshot.last}
+        return cls(readings, targets, seconds_max, lost)
 
     def executed(self, name: str) -> GtidSet:
         """Return gtid_executed of a server as last read; empty if it was not read."""
         return self.readings[name].gtid_executed or GtidSet()
 
     def connect(self, name: str) -> Connection[Any]:
-        """Return a new connection to a server."""
-        return connect(self.targets[name], timeout_seconds_max=self.seconds_max)
+        """Return a new connection to a server. Raises MySQLError, OSError."""
+        if name in self.lost:
+            raise pymysql.err.OperationalError(CR.CR_SERVER_LOST, self.lost[name])
+        try:
+            return connect(self.targets[name], timeout_seconds_max=self.seconds_max)
+        except (pymysql.MySQLError, OSError) as error:
+            self.lost[name] = str(error)
+            raise
 
     def logs(self, name: str) -> ServerLogs:
         """Return the binary logs of a server."""

@@ -605,7 +605,10 @@ TARGETS: Sequence[Target] = (
         (
             *("tests/repair/test_collected_transactions.py", "tests/repair/test_rows_named.py"),
             *("tests/repair/test_stricter_tables.py", "tests/repair/test_tables_now.py"),
-            "tests/repair/test_transactions_elsewhere.py",
+            *(
+                "tests/repair/test_transactions_elsewhere.py",
+                "tests/repair/test_servers_to_read.py",
+            ),
             "tests/repair/test_failing_transaction.py",
             *("tests/repair/test_typed_documents.py", "tests/tidy/test_decision_tables.py"),
         ),

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from gtid import GtidSet
 from repair.content.row_versions import RowVersions, by_table
 from repair.model.actions import MakeRowsAlike
+from repair.model.replication_model import upstream
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.sql.row_literals import CannotRender
 from repair.sql.row_sql import member_columns, needs_lenience, redo_row
@@ -74,8 +75,8 @@ def _is_late(case: Case, source: str, replica: str) -> str | None:
     return (
         f"{replica} has not applied {late.shortened()} of {source} (SOURCE_DELAY, a backlog, a"
         f" stopped channel, a gap): if these change the same rows, the version of {source} is"
-        f" ahead of {replica}, and they would stop its applier or overwrite rows. Wait until they"
-        " have arrived, then audit and plan again"
+        f" ahead of {replica}, and they would stop its applier or overwrite rows."
+        f" {_way_out(case, source, replica)}"
     )
 
 
@@ -90,10 +91,22 @@ def _is_ahead(case: Case, source: str, replica: str) -> str | None:
     ahead = first - case.snapshot_executed[source] - case.redone
     if not ahead:
         return None
+    is_fed = replica in upstream(case.model, source)
     return (
         f"{source} does not have {ahead.shortened()} of {replica}: if these changed the same rows,"
-        f" the version of {replica} is newer, and {source} would get it later. Wait until they have"
-        " arrived, or repair that first, then audit and plan again"
+        f" the version of {replica} is newer, and {source} would get it later."
+        f" {'Wait until they have arrived, or repair' if is_fed else 'Repair'} that first, then"
+        " audit and plan again"
+    )
+
+
+def _way_out(case: Case, source: str, replica: str) -> str:
+    """Return what to do about transactions that a replica does not have yet."""
+    if source in upstream(case.model, replica):
+        return "Wait until they have arrived, then audit and plan again"
+    return (
+        f"No channel brings them to {replica}: if the version of {source} is right, reclone"
+        f" {replica} from it"
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from repair.model.actions import AutoPositionOn, ResetAndPurge, StartChannel
 from repair.model.replication_model import upstream
 from repair.scripts.procedure import Setting
-from topology.facts.applier_facts import is_last_uncounted
+from topology.facts.applier_facts import may_end_uncounted
 from topology.facts.unseen import address_of
 
 
@@ -49,12 +49,13 @@ def uncounted(action: StartChannel, setting: Setting) -> Iterator[str]:
     """
     name, channel = action.server, setting.channel(action.channel)
     source = setting.known(action.channel).source
-    if source is not None and is_last_uncounted(setting.seen[name], channel):
+    if source is not None and may_end_uncounted(setting.seen[name], channel):
         reset = setting.dialect.reset_binary_logs_and_gtids
         yield (
             f"MySQL before 5.7 does not count the last transaction that was in a relay log when its"
             f" receiver connected: {name} executes it. If {source} lost it since"
-            f" ({reset}, a crash), it is errant on {name} afterwards (E1, E3 or E6)"
+            f" ({reset}, a crash, a clone), it is errant on {name} afterwards (E1, E3 or E6; C2"
+            " where a server with its server_id drops it)"
         )
 
 

@@ -798,8 +798,9 @@ def _waited_for_a_copy(truth: Truth, one: Finding) -> bool:
 
 def _is_uncounted(plan: Plan, one: Finding) -> bool:
     """Return whether a plan says that a start on 5.6 may execute one transaction that is errant."""
-    said = f"receiver connected: {one.replica} executes it. If {one.source} lost it since"
-    return (one.code in ("E1", "E3", "E6") and one.gtid_set.gtid_count == 1) and any(
+    ends = (one.source, one.replica) if one.code == "C2" else (one.replica, one.source)
+    said = "receiver connected: {} executes it. If {} lost it since".format(*ends)
+    return (one.code in ("E1", "E3", "E6", "C2") and one.gtid_set.gtid_count == 1) and any(
         said in text for text in plan.warnings
     )
 

@@ -190,10 +190,13 @@ def may_hide_received(server: ServerSnapshot) -> bool:
     An idle applier at the receiver's position has nothing left to apply. The position alone proves
     nothing: it may belong to another log, which the receiver has begun since.
     """
-    return any(
-        is_last_uncounted(server, channel)
-        or (counts_loosely(server) and not has_read_all(channel.applier_state))
-        for channel in server.channels or ()
+    return any(may_end_uncounted(server, channel) for channel in server.channels or ())
+
+
+def may_end_uncounted(server: ServerSnapshot, channel: ChannelSnapshot) -> bool:
+    """Return whether a relay log may end with a transaction that no set shows, as above."""
+    return is_last_uncounted(server, channel) or (
+        counts_loosely(server) and not has_read_all(channel.applier_state)
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -30,7 +31,7 @@ from topology.readings.snapshot import (
 from topology.readings.version import ServerVersion
 
 NEW, OLD, EIGHT = ServerVersion(9, 7, 4), ServerVersion(5, 6, 24), ServerVersion(8, 0, 36)
-UUID_OF = {"a": A, "b": B, "c": C}
+UUID_OF = {"a": A, "b": B, "c": C, "d": UUID("dddddddd-0000-0000-0000-000000000000")}
 
 
 def sets(text: str) -> GtidSet:

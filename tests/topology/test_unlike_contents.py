@@ -126,6 +126,23 @@ def test_a_comparison_that_may_have_left_it_out_shows_nothing(contents: ContentR
     assert cell(matrix(("a", "b"), contents=contents), "bc").outcome is Outcome.UNKNOWN
 
 
+def test_servers_that_agree_with_each_side_of_a_difference_differ() -> None:
+    """Two pairs, of which one server each was compared with one of the other pair."""
+    servers = tuple(one(name, "a:1-9") for name in "abcd")
+    pairs = compared(("a", "b"), ("b", "c"), ("c", "d"))
+    found = matrix(("b", "c"), contents=pairs, servers=servers)
+    for two in ("bc", "ac", "bd", "ad"):
+        assert (cell(found, two).outcome, cell(found, two).unlike) == (
+            Outcome.DIVERGED,
+            sets("a:9"),
+        )
+    for two in ("ab", "cd"):
+        assert cell(found, two).outcome is Outcome.SERVED
+    # Without the comparisons, a and d may have the content of either.
+    found = matrix(("b", "c"), servers=servers)
+    assert {cell(found, two).outcome for two in ("ab", "ad", "cd")} == {Outcome.UNKNOWN}
+
+
 def test_contents_that_could_not_be_read_leave_the_answer_open() -> None:
     """The audit of the same servers is UNKNOWN then: "yes" would be more than is known."""
     found = matrix(contents=compared(("a", "b"), ("b", "c"), unread="c"))

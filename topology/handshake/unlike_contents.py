@@ -74,7 +74,14 @@ class UnlikeContents:
         unread: list[str] = []
         doubts: list[str] = []
         for pair, gtids in self.differences:
-            if len(pair & both) != 1:
+            if not pair & both:
+                shared = (gtids & held) - unlike
+                if self._are_apart(one, other, pair, shared):
+                    unlike |= shared
+                elif shared and not self._agrees(one, other, shared):
+                    unread.append(_has_content_of(one, pair, shared))
+                continue
+            if pair == both:
                 continue
             [here] = pair & both
             [there], [third] = pair - both, both - pair
@@ -89,11 +96,7 @@ class UnlikeContents:
                     f" {shared.shortened()} (E4), and were not compared with each other"
                 )
             else:
-                names = " or of ".join(sorted(pair))
-                unread.append(
-                    f"whether {third} has the content of {names} under {shared.shortened()} (E4;"
-                    " --content compares them)"
-                )
+                unread.append(_has_content_of(third, pair, shared))
         if not (unlike or unread) and not self._agrees(one, other, held):
             unread += (
                 f"whether {' and '.join(sorted(both))} have one content: {each.server}:"
@@ -103,6 +106,14 @@ class UnlikeContents:
             )
         reasons = "; ".join(dict.fromkeys(unread))
         return ContentsOfTwo(unlike, reasons, tuple(dict.fromkeys(doubts)))
+
+    def _are_apart(self, one: str, other: str, pair: frozenset[str], gtids: GtidSet) -> bool:
+        """Return whether two servers each agree with another one of two that differ."""
+        here, there = sorted(pair)
+        return bool(gtids) and (
+            (self._agrees(one, here, gtids) and self._agrees(other, there, gtids))
+            or (self._agrees(one, there, gtids) and self._agrees(other, here, gtids))
+        )
 
     def _under(self, pair: frozenset[str]) -> GtidSet:
         return GtidSet.union_of(gtids for two, gtids in self.differences if two == pair)
@@ -125,6 +136,14 @@ class UnlikeContents:
             }
             found |= frontier
         return other in found
+
+
+def _has_content_of(name: str, pair: frozenset[str], gtids: GtidSet) -> str:
+    names = " or of ".join(sorted(pair))
+    return (
+        f"whether {name} has the content of {names} under {gtids.shortened()} (E4; --content"
+        " compares them)"
+    )
 
 
 def _compared(contents: ContentReading | None) -> Iterator[frozenset[str]]:

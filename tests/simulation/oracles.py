@@ -394,7 +394,10 @@ def same_rows(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
                 if _is_exempt(truth, key, source, name):
                     continue
                 works = _works_on(world[source], key) ^ _works_on(world[name], key)
-                if gtids(each.gtid for each in works) <= perhaps_passed(audit, name):
+                open_ = perhaps_passed(audit, name)
+                for each in (source, name):
+                    open_ |= _refused_when_connecting(truth, audit, each)
+                if gtids(each.gtid for each in works) <= open_:
                     continue
                 if {each.gtid for each in works} <= _excluded_before_a_reset(truth, name):
                     continue
@@ -421,9 +424,27 @@ def same_sets(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
             if left:
                 left -= left_open(truth, audit, name)
                 left -= gtids(_excluded_before_a_reset(truth, name))
+                left -= _refused_when_connecting(truth, audit, name)
             left = left.without_uuid(uuid_of(replica.uuid))
             if left:
                 yield Violation("OK", "sets", f"OK, but {name} never has {left}")
+
+
+def _refused_when_connecting(truth: Truth, audit: ClusterAudit, name: str) -> GtidSet:
+    """Return what T3 says that a receiver shows as soon as it has connected, and then it is refused.
+
+    A source that does not log what it receives counts that as purged. Its replica sends it some of
+    that a moment before it has executed it. If it connects in that moment, it is refused (1236).
+    """
+    refused = {each.name for each in truth.rested[name].channels if each.receiver == "No"}
+    return GtidSet.union_of(
+        each.gtid_set
+        for each in audit.findings
+        if each.code == "T3"
+        and each.replica == name
+        and each.channel in refused
+        and "Its receiver is connecting" in each.explanation
+    )
 
 
 def perhaps_passed(audit: ClusterAudit, name: str) -> GtidSet:

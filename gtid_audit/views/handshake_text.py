@@ -216,8 +216,8 @@ def _rows(answer: SourceAnswer) -> Iterator[tuple[str, RenderableType]]:
         yield "set", Text(answer.gtid_set.shortened())
     if answer.unlike:
         text = (
-            f"another content on both: {answer.unlike.shortened()}. Without --content, an audit"
-            " compares only some transactions: there may be more."
+            f"another content on both: {answer.unlike.shortened()}. An audit compares only some"
+            " transactions, with --content also the newest of each UUID: there may be more."
         )
         yield "E4", line_of(text)
     if answer.dropped and not answer.group:

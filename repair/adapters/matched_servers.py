@@ -48,8 +48,12 @@ def match_servers(plan: WrittenPlan, targets: Sequence[ServerTarget]) -> dict[st
         found[name] = target
     absent = [f"{each.name} ({each.address})" for each in plan.servers if each.name not in found]
     if absent:
-        why = [why for _, why in silent] or [f"no address was given for {', '.join(absent)}"]
-        raise UnusablePlan("; ".join(why))
+        if not silent:
+            raise UnusablePlan(f"no address was given for {', '.join(absent)}")
+        raise UnusablePlan(
+            f"{'; '.join(why for _, why in silent)}; the plan is also about {', '.join(absent)}: if"
+            " that server stays away, plan again without it"
+        )
     others = {target.name: target for target, _ in silent if target.name not in found}
     return {name: replace(target, name=name) for name, target in (found | others).items()}
 

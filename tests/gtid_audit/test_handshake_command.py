@@ -213,7 +213,7 @@ def test_contents_that_differ_are_shown_with_what_was_compared(
     show_handshakes(found)
     text = " ".join(capsys.readouterr().out.split())
     assert "hides 1" in text
-    assert f"another content on both: {sets('a:5')}. Without --content, an audit compares" in text
+    assert f"another content on both: {sets('a:5')}. An audit compares only some" in text
 
 
 def test_a_name_that_is_no_server_is_refused() -> None:

@@ -26,6 +26,8 @@ STATEMENT_SECONDS_MAX: Final = 7 * 24 * 3600.0
 LOCK_NAME: Final = "gtid-audit repair"
 
 _LOCK_SECONDS_IDLE: Final = 31_536_000  # the largest wait_timeout
+# A server may need a moment to notice that the session of an ended process is gone.
+_LOCK_SECONDS_WAITED: Final = 2
 _NO_BACKSLASH_ESCAPES: Final = 0x200  # SERVER_STATUS_NO_BACKSLASH_ESCAPES (mysql_com.h)
 _REFUSED_VALUE: Final = 1231  # how a guard stops a script (repair/sql/guard.py)
 _GUARD_MESSAGE: Final = re.compile(r"can't be set to the value of '(.*)'$", re.DOTALL)
@@ -148,7 +150,7 @@ class ServerLock:
         self.close()
 
     def _take(self) -> None:
-        if self._value(f"GET_LOCK('{LOCK_NAME}', 0)") == 1:
+        if self._value(f"GET_LOCK('{LOCK_NAME}', {_LOCK_SECONDS_WAITED})") == 1:
             return
         holder = self._value(f"IS_USED_LOCK('{LOCK_NAME}')")
         raise ServerBusy(

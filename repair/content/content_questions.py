@@ -279,8 +279,8 @@ def _holders(gtids: GtidSet, first: tuple[str, ...], known: _Servers) -> tuple[s
     """
     of_uuids = {name for uuid in gtids.uuids for name in known.by_uuid.get(uuid, ())}
     origins = sorted(of_uuids, key=known.places.__getitem__)
-    named = dict.fromkeys((*origins, *first, *known.by_name))
-    return tuple(name for name in named if name in known.by_name)
+    named = (name for name in (*origins, *first) if name in known.by_name)
+    return tuple(dict.fromkeys((*named, *known.by_name)))
 
 
 def _missing(finding: Finding, known: _Servers) -> GtidSet:

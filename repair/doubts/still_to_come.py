@@ -117,7 +117,8 @@ def _own_work(case: Case, after: Model, name: str) -> GtidSet:
     """
     above = upstream(after, name)
     groups = {after[source].group_name for source in above} - {None}
-    peers = (each.name for each in after.servers.values() if each.group_name in groups)
+    members = after.servers.values() if groups else ()
+    peers = (each.name for each in members if each.group_name in groups)
     own = case.model[name].executed
     for source in {*above, *peers}:
         own -= after[source].executed - case.declared_on(source)

@@ -92,7 +92,9 @@ def _passes_declared(edge: Edge | None, audit: ClusterAudit) -> str:
     if edge is None:
         return ""
     for finding in audit.findings:
-        if (finding.replica, finding.channel) != (edge.replica, edge.channel.name):
+        if finding.code != "E4" or finding.replica != edge.replica:
+            continue
+        if finding.channel != edge.channel.name:
             continue
         if any(each.fact == WAITS_DECLARED for each in finding.evidence):
             return (

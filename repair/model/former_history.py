@@ -140,6 +140,10 @@ def _orphaned(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ReadSer
     source, replica = known.get(edge.source), known.get(edge.replica)
     if source is None or replica is None:
         return GtidSet()
+    there = (source.gtid_executed or GtidSet()) | (source.gtid_owned or GtidSet())
+    left = edge.channel.gtid_retrieved - there - (replica.gtid_executed or GtidSet())
+    if not left:
+        return left
     received = GtidSet.union_of(
         channel.gtid_retrieved
         for server in snapshot.first
@@ -147,8 +151,7 @@ def _orphaned(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ReadSer
         for channel in server.channels or ()
         if channel.name == edge.channel.name
     )
-    there = (source.gtid_executed or GtidSet()) | (source.gtid_owned or GtidSet())
-    return (received & edge.channel.gtid_retrieved) - there - (replica.gtid_executed or GtidSet())
+    return received & left
 
 
 def _hides_what_waits(replica: ReadServer, channel: ChannelSnapshot) -> bool:
@@ -174,6 +177,8 @@ def _lost_place(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ReadS
     source, channel = known.get(edge.source), edge.channel
     place, logs = channel.received_to, (source.binary_logs if source is not None else None) or ()
     is_asked = channel.receiver is not ThreadState.RUNNING and not channel.auto_position
+    if not is_asked or not logs or place is None:
+        return ""
     earlier = [
         other.received_to
         for server in snapshot.first
@@ -181,7 +186,7 @@ def _lost_place(edge: Edge, snapshot: ClusterSnapshot, known: Mapping[str, ReadS
         for other in server.channels or ()
         if other.name == channel.name
     ]
-    if not is_asked or not logs or place is None or earlier != [place]:
+    if earlier != [place]:
         return ""
     sizes = {log.name: log.size_bytes for log in logs}
     if place.position <= sizes.get(place.file, -1):

@@ -10,7 +10,8 @@ from repair.doubts.rows_there import (
 from repair.model.hidden_evidence import no_longer_shown
 from repair.model.missing_on import not_all_read, not_reached
 from repair.model.offered_strategies import offered
-from repair.model.replication_model import Model, ModelServer, settle, upstream
+from repair.model.replication_model import Model, ModelServer, upstream
+from repair.model.settled_model import settle
 from repair.model.strategy_case import Case, Refusal
 from topology.catalogue.findings import Grade
 

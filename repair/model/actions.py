@@ -13,7 +13,8 @@ from repair.content.definition_parts import DefinitionPart
 from repair.content.failing_event import FailingEvent
 from repair.content.row_versions import RowVersions
 from repair.content.transaction_content import NetRow
-from repair.model.replication_model import Model, ModelServer, settle
+from repair.model.replication_model import Model, ModelServer
+from repair.model.settled_model import settle
 from repair.sql.replay import Replayed
 from topology.facts.last_result import keep_last_result
 

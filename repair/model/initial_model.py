@@ -7,7 +7,8 @@ from uuid import UUID
 from gtid import GtidSet
 from repair.model.channel_doubts import doubt_of, failing_receiver
 from repair.model.former_history import FormerSigns, refusing_servers, signs_of
-from repair.model.replication_model import Model, ModelChannel, ModelServer, settle
+from repair.model.replication_model import Model, ModelChannel, ModelServer
+from repair.model.settled_model import settle
 from repair.model.strategy_case import LogEvidence, WithoutGtid
 from topology.catalogue.findings import ClusterAudit, Finding, Severity
 from topology.facts.applier_facts import ApplierFacts, is_stopped_at_end

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from repair.model.actions import Action, AutoPositionOn, InjectEmpty, RedoTransactions, StartChannel
-from repair.model.replication_model import Model, delivery
+from repair.model.replication_model import Model
+from repair.model.settled_model import delivery
 
 
 def remaining_part(model: Model, action: Action) -> Action | None:

@@ -7,15 +7,15 @@
 3. It is pessimistic about what is unknown: a channel that the source would refuse delivers nothing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from heapq import heappop, heappush
 from itertools import compress
 from operator import is_not
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
+from weakref import ref
 
 from gtid import GtidSet
 from topology.readings.vendors import Vendor
@@ -164,13 +164,16 @@ class _Links:
     # By server_id, the UUIDs of its servers, without those of groups.
     uuids: Mapping[int | None, tuple[UUID, ...]]
     groups: frozenset[UUID | None]
+    names: Mapping[int | None, tuple[str, ...]]  # by server_id
 
     @classmethod
     def of(cls, servers: Mapping[str, ModelServer]) -> "_Links":
         groups = frozenset(each.group_name for each in servers.values())
         receivers: dict[str, list[tuple[str, int]]] = {}
         uuids: dict[int | None, list[UUID]] = {}
+        names: dict[int | None, list[str]] = {}
         for server in servers.values():
+            names.setdefault(server.server_id, []).append(server.name)
             if server.server_uuid not in groups:
                 uuids.setdefault(server.server_id, []).append(server.server_uuid)
             for number, channel in enumerate(server.channels):
@@ -180,6 +183,7 @@ class _Links:
             {name: tuple(each) for name, each in receivers.items()},
             {server_id: tuple(each) for server_id, each in uuids.items()},
             groups,
+            {server_id: tuple(each) for server_id, each in names.items()},
         )
 
 
@@ -187,7 +191,7 @@ class _Links:
 class Model:
     """All servers of a cluster, by name.
 
-    A model that `settle` returned is at rest. What `replace` makes of it knows the servers replaced
+    A model that `settle` (settled_model.py) returned is at rest. What `replace` makes of it knows the servers replaced
     since. So `settle` looks only at these, and at what receives from them.
     """
 
@@ -230,6 +234,11 @@ class Model:
         return _Links.of(self.servers)
 
     @cached_property
+    def _changed(self) -> tuple["ref[Model] | None", tuple[str, ...]]:
+        """Return the last answer of `changed_since`, and for which model (not kept alive)."""
+        return None, ()
+
+    @cached_property
     def moved(self) -> frozenset[str] | None:
         """Return the servers replaced since the model was at rest; None: it may never have been."""
         return None
@@ -241,10 +250,16 @@ class Model:
 
     def changed_since(self, before: "Model") -> tuple[str, ...]:
         """Return the servers that are not as in an earlier model of the same servers, in order."""
+        last, changed = self._changed
+        if last is not None and last() is before:  # every invariant asks for the same step
+            return changed
         now, then = self.servers, before.servers
         if self.links is before.links:  # the same names, in the same order
-            return tuple(compress(now, map(is_not, now.values(), then.values())))
-        return tuple(name for name, server in now.items() if server is not then.get(name))
+            changed = tuple(compress(now, map(is_not, now.values(), then.values())))
+        else:
+            changed = tuple(name for name, server in now.items() if server is not then.get(name))
+        object.__setattr__(self, "_changed", (ref(before), changed))
+        return changed
 
 
 def _linked(server: ModelServer) -> tuple[object, ...]:
@@ -317,84 +332,3 @@ def can_connect(source: ModelServer, replica: ModelServer, channel: ModelChannel
     if not source.has_log or is_same_server(source, replica):
         return False
     return source.sends_by_sets or not channel.auto_position
-
-
-def settle(model: Model) -> Model:
-    """Deliver everything that the running channels would deliver.
-
-    What a channel delivers depends on its two ends. So each round, in the order of names, evaluates
-    those servers that changed since their last evaluation, or of which a source did.
-    """
-    servers = model.copied()
-    now = Model.linked_as(model, servers, frozenset())  # shows what the loop writes to `servers`
-    due = set(servers)
-    if model.moved is not None:
-        due = {*model.moved, *(name for each in model.moved for name in _receiving(model, each))}
-    turns = [(0, name) for name in sorted(due)]  # a heap: the round, and the server
-    is_changed = False
-    while turns:
-        turn, name = heappop(turns)
-        before = servers[name]
-        for channel in before.channels:
-            servers[name] = _receive(now, servers[name], channel.name)
-        if servers[name] is not before:
-            is_changed = True
-            for each in {name, *_receiving(model, name)}:
-                then = (turn + (each <= name), each)
-                if then not in turns:
-                    heappush(turns, then)
-    if is_changed:
-        return now
-    return model if model.moved == frozenset() else Model.linked_as(model, servers, frozenset())
-
-
-def _receiving(model: Model, name: str) -> set[str]:
-    return {replica for replica, _ in model.links.receivers.get(name, ())}
-
-
-def delivery(model: Model, server: ModelServer, channel: ModelChannel) -> GtidSet:
-    """Return what a channel would deliver to its server now if it ran, including doomed events.
-
-    A receiver drops events with its own server_id, so a server's own never come back to it.
-    """
-    source = model.servers.get(channel.source) if channel.source is not None else None
-    if source is None or not source.has_log or is_same_server(source, server):
-        return GtidSet()
-    if not channel.is_connected and (
-        not can_connect(source, server, channel) or refused(source, server, channel)
-    ):
-        return GtidSet()
-    coming = channel.retrieved & source.executed  # the source may have purged it since
-    if not channel.lost_place or channel.is_connected or channel.auto_position:
-        coming |= source.available
-    coming -= server.executed | channel.passed | channel.dropped
-    coming -= channel.passed_beside & channel.retrieved
-    for uuid in _dropped_by(model, server):
-        coming = coming.without_uuid(uuid)
-    return coming if channel.auto_position else coming - channel.bypassed
-
-
-def _dropped_by(model: Model, server: ModelServer) -> Iterator[UUID]:
-    """Yield the UUIDs whose transactions a server's receiver drops: those with its server_id.
-
-    Under a group's name its members commit, each with its own server_id.
-    """
-    if server.server_uuid not in model.links.groups:
-        yield server.server_uuid
-    if server.server_id is not None:
-        yield from model.links.uuids.get(server.server_id, ())
-
-
-def _receive(model: Model, server: ModelServer, name: str) -> ModelServer:
-    channel = server.channel(name)
-    assert channel is not None, "channels do not vanish in the model"
-    if not channel.running or channel.is_stuck:
-        return server
-    coming = delivery(model, server, channel)
-    if coming & channel.doomed:
-        # The applier stops somewhere on the way; assume that nothing after that arrives.
-        return server.with_channel(name, is_stuck=True)
-    if not coming:
-        return server
-    # Without log_replica_updates, what was received is executed and never in a binary log.
-    return server.with_executed(coming, purged=not server.logs_received)

@@ -13,10 +13,10 @@ def same_server_id(case: Case, replica: ModelServer) -> str | None:
     """Return why a server would drop what it is sent: another one has its server_id (C2)."""
     if case.is_chosen or replica.server_id is None:
         return None
-    for other in case.model.servers.values():
-        if other.name != replica.name and other.server_id == replica.server_id:
+    for other in case.model.links.names[replica.server_id]:
+        if other != replica.name:
             return (
-                f"{other.name} and {replica.name} have the same server_id: {replica.name} drops"
-                f" what {other.name} committed. Set another server_id on one of them first"
+                f"{other} and {replica.name} have the same server_id: {replica.name} drops what"
+                f" {other} committed. Set another server_id on one of them first"
             )
     return None

@@ -13,7 +13,8 @@ from repair.content.row_versions import RowVersions, by_table
 from repair.content.transaction_content import RowState, TransactionContent, first_of
 from repair.model.actions import Action, MakeRowsAlike, StartChannel
 from repair.model.former_history import made_by_hand, or_by_hand
-from repair.model.replication_model import ModelChannel, ModelServer, below, delivery
+from repair.model.replication_model import ModelChannel, ModelServer, below
+from repair.model.settled_model import delivery
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.sql.row_literals import CannotRender
 from repair.sql.row_sql import member_columns, needs_lenience, redo_row

@@ -17,8 +17,9 @@ from repair.doubts.start_doubts import as_counted, came_beside
 from repair.doubts.switch_doubts import not_to_be_switched, warnings_of_switch
 from repair.model.actions import AutoPositionOn, InjectEmpty
 from repair.model.offered_strategies import offered
-from repair.model.replication_model import ModelChannel, ModelServer, delivery
+from repair.model.replication_model import ModelChannel, ModelServer
 from repair.model.semi_sync import until_committed
+from repair.model.settled_model import delivery
 from repair.model.strategy_case import MAY_DIFFER, Case, Outcome, Proposal, Refusal
 from repair.strategies.fetched_conflicts import (
     Fetch,

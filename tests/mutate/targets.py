@@ -416,6 +416,7 @@ TARGETS: Sequence[Target] = (
                 "repair/model/invariants.py",
                 "repair/model/emptied_servers.py",
                 "repair/model/replication_model.py",
+                "repair/model/settled_model.py",
                 "repair/model/channel_doubts.py",
                 "repair/model/initial_model.py",
             ),

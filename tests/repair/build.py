@@ -9,7 +9,8 @@ from uuid import UUID
 from gtid import GtidSet
 from repair import LogEvidence
 from repair.content.transaction_content import TransactionContent, nothing_read
-from repair.model.replication_model import Model, ModelChannel, ModelServer, delivery
+from repair.model.replication_model import Model, ModelChannel, ModelServer
+from repair.model.settled_model import delivery
 from tests.snapshots import a_channel, a_server, an_unread, commits_of
 from topology.catalogue.findings import ClusterAudit
 from topology.readings.history_evidence import HistoryEvidence, ends_of

@@ -16,7 +16,8 @@ from repair.model.actions import (
     ResetAndPurge,
     StartChannel,
 )
-from repair.model.replication_model import Model, settle
+from repair.model.replication_model import Model
+from repair.model.settled_model import settle
 from repair.model.strategy_case import Case, Outcome, Refusal
 from repair.strategies.leaving_out import (
     INJECTED_GTIDS_MAX,

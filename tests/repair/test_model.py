@@ -18,12 +18,8 @@ from repair.model.actions import (
     simulate,
 )
 from repair.model.invariants import INVARIANTS, broken_invariants
-from repair.model.replication_model import (
-    Model,
-    ModelServer,
-    refused,
-    settle,
-)
+from repair.model.replication_model import Model, ModelServer, refused
+from repair.model.settled_model import settle
 from repair.strategies.strategy_registry import REPAIRS
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from tests.repair.test_channel_strategies import event

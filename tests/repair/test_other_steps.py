@@ -13,7 +13,8 @@ from repair import Plan, plan_repair
 from repair.content.transaction_content import RowsOn, RowState
 from repair.model.actions import AutoPositionOn
 from repair.model.initial_model import start_model
-from repair.model.replication_model import Model, settle
+from repair.model.replication_model import Model
+from repair.model.settled_model import settle
 from repair.model.strategy_case import LogEvidence
 from repair.planner import BY_OTHER_STEPS
 from tests.repair.build import OLD, channel, evidence_of, gtids, model, server, snapshot_of

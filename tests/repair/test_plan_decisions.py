@@ -12,7 +12,8 @@ from repair import Plan, UnknownChoice, plan_repair
 from repair.content.transaction_content import RowsOn, RowState
 from repair.model.actions import InjectEmpty, StartChannel, simulate
 from repair.model.invariants import broken_invariants
-from repair.model.replication_model import Model, settle
+from repair.model.replication_model import Model
+from repair.model.settled_model import settle
 from repair.strategies.done_by_hand import by_hand
 from repair.strategies.strategy_registry import LEAVING_OUT, PLANNERS
 from tests.repair.build import (

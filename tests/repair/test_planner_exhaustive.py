@@ -15,7 +15,8 @@ from gtid import GtidSet
 from repair import Plan, plan_repair
 from repair.model.actions import simulate
 from repair.model.invariants import broken_invariants
-from repair.model.replication_model import Model, ModelChannel, settle
+from repair.model.replication_model import Model, ModelChannel
+from repair.model.settled_model import settle
 from tests.repair.build import (
     NEW,
     OLD,

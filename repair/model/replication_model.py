@@ -191,8 +191,8 @@ class _Links:
 class Model:
     """All servers of a cluster, by name.
 
-    A model that `settle` (settled_model.py) returned is at rest. What `replace` makes of it knows the servers replaced
-    since. So `settle` looks only at these, and at what receives from them.
+    A model that `settle` (settled_model.py) returned is at rest. What `replace` makes of it knows
+    the servers replaced since. So `settle` looks only at these, and at what receives from them.
     """
 
     servers: Mapping[str, ModelServer]

@@ -139,13 +139,8 @@ def test_an_unlinked_source_with_another_content_must_not_simply_join(
     star97: Topology, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its sets allow it: only the content of its last transaction differs."""
-    old, new, other = star97["source"], star97["replica1"], star97["replica2"]
-    faults.commit(old, "CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)")
-    gtid = faults.commit(old, "INSERT INTO d.t VALUES (1, 1)")
-    star97.settle()
-    for replica in (new, other):
-        replica.execute("STOP REPLICA", "RESET REPLICA ALL")
-    follow(other, new)
+    old = star97["source"]
+    gtid = _failed_over(star97)
     fleet = str(fleet_of(star97, tmp_path))
     assert _codes(fleet, capsys, "--content") == {"J1": "proved"}
     _commit_again(old, gtid, "REPLACE INTO d.t VALUES (1, 2)")
@@ -162,21 +157,28 @@ def test_a_server_that_does_not_log_what_it_receives_hides_no_other_content(
     star97: Topology, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The new source has no log of it; its replica has, and is compared with the old source."""
-    old, new, other = star97["source"], star97["replica1"], star97["replica2"]
+    old, new = star97["source"], star97["replica1"]
     new.settings = Settings(extra=("--log-replica-updates=OFF",))
     new.restart()
-    faults.commit(old, "CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)")
-    gtid = faults.commit(old, "INSERT INTO d.t VALUES (1, 1)")
-    star97.settle()
-    for replica in (new, other):
-        replica.execute("STOP REPLICA", "RESET REPLICA ALL")
-    follow(other, new)
+    gtid = _failed_over(star97)
     _commit_again(old, gtid, "REPLACE INTO d.t VALUES (1, 2)")
     fleet = str(fleet_of(star97, tmp_path))
     assert _codes(fleet, capsys, "--content") == {"J1": "likely", "E4": "proved"}
     follow(old, new)  # as J1 without E4 said: nothing else shows the difference from then on
     faults.await_status(old, lambda status: status["Replica_IO_Running"] == "Yes")
     assert _codes(fleet, capsys, "--content") == {"E4": "proved"}
+
+
+def _failed_over(star: Topology) -> str:
+    """Let the replicas take over from the source; return the last GTID that it committed."""
+    old, new, other = star["source"], star["replica1"], star["replica2"]
+    faults.commit(old, "CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)")
+    gtid = faults.commit(old, "INSERT INTO d.t VALUES (1, 1)")
+    star.settle()
+    for replica in (new, other):
+        replica.execute("STOP REPLICA", "RESET REPLICA ALL")
+    follow(other, new)
+    return gtid
 
 
 def _commit_again(server: Server, gtid: str, statement: str) -> None:

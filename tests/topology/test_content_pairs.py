@@ -4,6 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.snapshots import B, a_channel, a_cluster
 from tests.topology import test_joining
@@ -196,3 +198,24 @@ def test_many_servers_are_compared_with_the_largest_part_only(
     )
     snapshot = a_cluster("cluster", *servers)
     assert other_pairs(snapshot) == {("a", "c"): "c", ("a", "d"): "d"}
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=3, max_size=4))
+def test_each_difference_between_unlinked_servers_is_in_a_row_of_pairs(
+    logs: list[tuple[int, int]],
+) -> None:
+    """The law: the servers that log a GTID are connected by pairs of servers that log it."""
+    servers = tuple(
+        one(name, f"A:1-{last}", gtid_purged=gtids(f"A:1-{min(last, gone)}") if gone else gtids(""))
+        for name, (last, gone) in zip("abcd", logs, strict=False)
+    )
+    pairs = {*other_pairs(a_cluster("cluster", *servers))}
+    for number in range(1, 10):
+        have = {each.name for each in servers if gtids(f"A:{number}") <= each.logged}
+        reached = set(sorted(have)[:1])
+        for _ in have:
+            reached |= {
+                name for pair in pairs if {*pair} <= have and reached & {*pair} for name in pair
+            }
+        assert reached == have, number

@@ -126,6 +126,13 @@ def test_a_comparison_that_may_have_left_it_out_shows_nothing(contents: ContentR
     assert cell(matrix(("a", "b"), contents=contents), "bc").outcome is Outcome.UNKNOWN
 
 
+def test_a_server_that_does_not_log_it_agrees_with_none() -> None:
+    """c has purged it: comparing the logs of b and c was not about it, whatever else they share."""
+    servers = (*THREE[:2], one("c", "a:1-9", purged="a:1-9"))
+    found = matrix(("a", "b"), contents=compared(("a", "b"), ("b", "c")), servers=servers)
+    assert found.answer(replica="c", source="b").outcome is Outcome.UNKNOWN
+
+
 def test_servers_that_agree_with_each_side_of_a_difference_differ() -> None:
     """Two pairs, of which one server each was compared with one of the other pair."""
     servers = tuple(one(name, "a:1-9") for name in "abcd")

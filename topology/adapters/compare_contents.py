@@ -7,9 +7,9 @@
 3. With --content, a restart of the last day whose logs are purged is UNKNOWN if the server has own
    transactions. Without --content, and for older restarts, it is reported as info.
 4. Servers are compared along the channels between them, in either direction. Members of a group are
-   compared with the next member, and a server that no channel links with one that it could join.
-   What could not be read is UNKNOWN, with the reason; what can never be compared (no binary log,
-   purged) is reported as info.
+   compared with the next member. content_pairs.py adds pairs where channels do not show a
+   difference. What could not be read is UNKNOWN, with the reason; what can never be compared (no
+   binary log, purged) is reported as info.
 5. A restart is due on every channel whose two servers hold transactions of the restarted server,
    not only on its own channels. Example: first → middle → last. `first` lost :5-6 in a crash and
    reused them, and `middle` was then rebuilt from `first`. `first` and `middle` agree, and `last`

@@ -84,7 +84,7 @@ def other_pairs(snapshot: ClusterSnapshot) -> dict[tuple[str, str], str | None]:
         if name in last
     }
     hiding = {name for name, server in last.items() if not _logs_received(server)}
-    if len(parts.islands) == 1 and not hiding:
+    if len(parts.order) == 1 and not hiding:
         return {}
     if len(logs) > SERVERS_SEARCHED_MAX:
         return {pair: parts.joining(pair) for pair in _to_the_largest(parts, logs)}
@@ -136,9 +136,8 @@ class _Shown:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """The parts of a cluster that no channel links, and which of two is the larger one."""
+    """The parts of a cluster that no channel links, in order of size."""
 
-    islands: tuple[tuple[str, ...], ...]
     order: tuple[tuple[str, ...], ...]  # the largest last: by servers, then by transactions
     sources: frozenset[str]  # servers without a source in their part; of a ring, one
 
@@ -149,14 +148,13 @@ class _Parts:
         islands = islands_of(snapshot, graph, same=same, torn=frozenset())
         order = sorted(islands, key=lambda part: (len(part), _executed(servers, part)))
         sources = frozenset(name for part in islands for name in _entrances(part, graph))
-        return cls(islands, tuple(order), sources)
+        return cls(tuple(order), sources)
 
     def joining(self, pair: tuple[str, str]) -> str | None:
         """Return the server of the smaller part; None if both are of one."""
-        one, other = (next(part for part in self.order if name in part) for name in pair)
-        if one == other:
-            return None
-        return min(pair, key=lambda name: self.order.index(one if name == pair[0] else other))
+        rank = {name: number for number, part in enumerate(self.order) for name in part}
+        one, other = pair
+        return None if rank[one] == rank[other] else min(pair, key=rank.__getitem__)
 
 
 def _to_the_largest(parts: _Parts, logs: Mapping[str, GtidSet]) -> Iterator[tuple[str, str]]:

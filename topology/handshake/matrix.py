@@ -178,6 +178,7 @@ class _Cluster:
                 audit.findings,
                 snapshot.contents,
                 {name: each.last.gtid_executed for name, each in readings.items()},
+                {name: each.last.logged for name, each in readings.items()},
             ),
             partial_readings(facts),
             {name: tuple(left_out_above(name, facts.graph, facts.last)) for name in readings},

@@ -45,7 +45,8 @@ class UnlikeContents:
     differences: tuple[tuple[frozenset[str], GtidSet], ...]  # (two servers, GTIDs): E4
     compared: frozenset[frozenset[str]]
     executed: Mapping[str, GtidSet]
-    unread: tuple[UnreadContent, ...] = ()  # a later audit may read it: the audit is UNKNOWN
+    logged: Mapping[str, GtidSet]  # of these, what the binary logs still have
+    unread: tuple[UnreadContent, ...]  # a later audit may read it: the audit is UNKNOWN
 
     @classmethod
     def of(
@@ -53,6 +54,7 @@ class UnlikeContents:
         findings: Iterable[Finding],
         contents: ContentReading | None,
         executed: Mapping[str, GtidSet],
+        logged: Mapping[str, GtidSet],
     ) -> "UnlikeContents":
         """Collect the E4 of two servers each, and the pairs of which everything was compared."""
         differences = tuple(
@@ -64,7 +66,7 @@ class UnlikeContents:
             and each.replica is not None
         )
         unread = contents.unread if contents is not None else ()
-        return cls(differences, frozenset(_compared(contents)), executed, unread)
+        return cls(differences, frozenset(_compared(contents)), executed, logged, unread)
 
     def between(self, one: str, other: str) -> ContentsOfTwo:
         """Return what is known of two servers."""
@@ -121,9 +123,10 @@ class UnlikeContents:
     def _agrees(self, one: str, other: str, gtids: GtidSet) -> bool:
         """Return whether compared pairs without a difference lead from one server to the other.
 
-        Each server between the two must have the GTIDs, or the comparison was not about them.
+        Each server of the way must have the GTIDs in its logs, or no comparison was about them. One
+        that only executed them may have either content.
         """
-        holders = {name for name, executed in self.executed.items() if gtids <= executed}
+        holders = {name for name, logged in self.logged.items() if gtids <= logged}
         alike = [
             each
             for each in self.compared

@@ -223,13 +223,8 @@ def _missing_now(case: _Case, audit: ClusterAudit, open_facts: set[str]) -> Iter
         return
     if any(case.is_kept_back(name) for name in case.decisive):
         return
-    # What is only likely to arrive counts as arriving: its finding says that it is not certain.
-    doubted = GtidSet.union_of(
-        one.gtid_set
-        for one in audit.findings
-        if one.code in ("T1", "T2", "T3") and one.grade is Grade.LIKELY
-    )
     for name in case.decisive:
+        doubted = _likely_to_arrive(case, audit, name)
         answer = case.to_stored(name)
         extra = gtids(case.never_has(name, stored))
         if (
@@ -240,6 +235,20 @@ def _missing_now(case: _Case, audit: ClusterAudit, open_facts: set[str]) -> Iter
             return
     answers = ", ".join(f"{name}: {case.to_stored(name).answer}" for name in case.decisive)
     yield _violation(f"nothing is said of {case.name}, and no server serves it ({answers})")
+
+
+def _likely_to_arrive(case: _Case, audit: ClusterAudit, server: str) -> GtidSet:
+    """Return what counts as arriving on a server: its finding says that it is not certain.
+
+    So does a likely H8 of a server above: what an applier seems to have passed may still wait.
+    """
+    above = {server, *case.truth.world.upstream(server)}
+    return GtidSet.union_of(
+        one.gtid_set
+        for one in audit.findings
+        if one.grade is Grade.LIKELY
+        and (one.code in ("T1", "T2", "T3") or (one.code == "H8" and one.replica in above))
+    )
 
 
 def _missing_later(case: _Case, found: list[Finding], open_facts: set[str]) -> Iterator[Violation]:

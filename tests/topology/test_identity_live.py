@@ -89,6 +89,24 @@ def test_a_server_without_a_server_id_cannot_join(installation97: Installation) 
             )
 
 
+def test_a_set_that_was_declared_shows_no_rows(installation97: Installation) -> None:
+    """An older backup that was given the whole set has the sets of a clone, and fewer rows."""
+    with unlinked(installation97) as two:
+        a, b = two["a"], two["b"]
+        b.execute(
+            "CREATE DATABASE joined",
+            "CREATE TABLE joined.t (id INT PRIMARY KEY)",
+            "RESET BINARY LOGS AND GTIDS",
+        )
+        a.execute("INSERT INTO joined.t VALUES (1)")
+        b.execute(f"SET GLOBAL gtid_purged = '{a.value('@@GLOBAL.gtid_executed')}'")
+        found = above_info(audited(two))
+        assert found.keys() == {"J1"}
+        assert found["J1"].grade is Grade.LIKELY
+        assert "have set the gtid_purged of b, and no log" in found["J1"].explanation
+        assert (a.value("COUNT(*) FROM joined.t"), b.value("COUNT(*) FROM joined.t")) == (1, 0)
+
+
 def test_versions_that_refuse_each_other(
     installation97: Installation, installation56: Installation
 ) -> None:

@@ -16,7 +16,13 @@ from topology.facts.joining import Joining, Parts, evaluate_parts
 from topology.policy import Policy
 from topology.readings.group_view import GroupMember, GroupSnapshot
 from topology.readings.history_evidence import HistoryEvidence
-from topology.readings.snapshot import ServerSnapshot, ThreadState, UnreadFact, UnreadReason
+from topology.readings.snapshot import (
+    BinaryLog,
+    ServerSnapshot,
+    ThreadState,
+    UnreadFact,
+    UnreadReason,
+)
 from topology.readings.version import ServerVersion
 from topology.rules.could_join import can_join
 
@@ -208,6 +214,40 @@ def test_a_server_that_ignores_errors_may_have_been_reset_behind_its_rows(
     [found] = can_join(gather_facts(a_cluster("cluster", *servers), Policy()))
     assert (found.code, found.replica, found.grade) == ("J1", "c", grade)
     assert ("has the rows already" in found.explanation) is (grade is Grade.LIKELY)
+
+
+@pytest.mark.parametrize(
+    ("purged", "logs", "grade"),
+    [
+        ("A:1-3", ("log.000001",), Grade.LIKELY),
+        ("A:1-2", ("log.000001", "log.000002"), Grade.LIKELY),
+        ("A:1-3", (), Grade.LIKELY),  # log_bin = OFF: there is no log that shows it
+        ("A:1-3", None, Grade.LIKELY),  # not read
+        ("A:1-3", ("log.000007",), Grade.PROVED),  # it had the logs, and purged them
+        ("", ("log.000001",), Grade.PROVED),
+    ],
+)
+def test_rows_below_a_gtid_purged_that_was_set_are_not_known(
+    purged: str, logs: tuple[str, ...] | None, grade: Grade
+) -> None:
+    """A backup that is older than the set that it was given looks the same as a clone."""
+    listed = None if logs is None else tuple(BinaryLog(each, 100) for each in logs)
+    c = one("c", "A:1-3", gtid_purged=gtids(purged), binary_logs=listed)
+    servers = one("a", "A:1-3"), one("b", "A:1-3", "a"), c
+    [found] = can_join(gather_facts(a_cluster("cluster", *servers), Policy()))
+    assert (found.replica, found.grade) == ("c", grade)
+    count = gtids(purged).gtid_count
+    said = f"the rows of {count} transactions. Compare the data before the two are linked"
+    assert (said in found.explanation) is (grade is Grade.LIKELY)
+    assert ("gtid_purged of c" in found.explanation) is (grade is Grade.LIKELY)
+
+
+def test_rows_below_a_gtid_purged_of_the_candidate_are_not_known_either() -> None:
+    a = one("a", "A:1-3", gtid_purged=gtids("A:1-2"), binary_logs=(BinaryLog("log.000001", 100),))
+    servers = a, one("c", "A:1-2")
+    [found] = can_join(gather_facts(a_cluster("cluster", *servers), Policy()))
+    assert (found.replica, found.source, found.grade) == ("c", "a", Grade.LIKELY)
+    assert "gtid_purged of a, and no log shows whether it has the rows of 2" in found.explanation
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def newest_set(snapshot: ClusterSnapshot) -> Mapping[tuple[str, str], GtidSet]:
     found: dict[tuple[str, str], GtidSet] = {}
     servers = snapshot.last_read.values()
     for server in servers:
-        if not server.gtid_purged or not _has_its_first_log(server):
+        if not server.gtid_purged or not has_its_first_log(server):
             continue
         for origin in servers:
             # Of its own gtid_purged a server has logged nothing, so it is no origin of its set.
@@ -97,7 +97,8 @@ def unread_changes(snapshot: ClusterSnapshot) -> Mapping[str, GtidSet]:
     return found
 
 
-def _has_its_first_log(server: ServerSnapshot) -> bool:
+def has_its_first_log(server: ServerSnapshot) -> bool:
+    """Return whether a server never purged a log: then its gtid_purged was set."""
     names = [log.name for log in server.binary_logs or ()]
     return bool(names) and names[0].rpartition(".")[2].lstrip("0") == "1"
 

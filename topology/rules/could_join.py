@@ -13,7 +13,7 @@ from topology.facts.source_answer import requires_tls
 from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, many
 from topology.rules.content import is_above_info
-from topology.rules.joining_doubts import refusal_doubts
+from topology.rules.joining_doubts import declared_doubt, refusal_doubts
 
 
 def servers_not_linked(facts: ClusterFacts) -> Iterator[Finding]:
@@ -77,6 +77,7 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
             text += f" {candidate} still has to receive {many(joining.ahead)} that {server} has."
         doubt = _reset_doubt(facts, joining) + refusal_doubts(facts, joining)
         doubt += _unread_apart(facts, joining) + _other_contents(facts, joining)
+        doubt += declared_doubt(facts, joining)
         if joining.not_on_main:
             doubt += (
                 f" {candidate} is not linked to the largest part of the cluster, which does not"

@@ -1,17 +1,21 @@
-"""Why an unlinked server would be refused although its sets allow it to join (J1).
+"""Why an unlinked server may not be fit to join although its sets allow it to (J1).
 
 1. A row is a reason, as text. All reasons that apply are listed, and with any of them J1 is
    `likely`.
 2. The sets show what the server would request. Identity, logs, settings and versions decide whether
    the connection is accepted.
+3. A gtid_purged that was set says which rows the server is believed to have. No log shows them.
 """
 
+from gtid import GtidSet
 from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.declared import has_its_first_log
 from topology.facts.joining import Joining
 from topology.facts.source_answer import offline_text
 from topology.readings.snapshot import ServerSnapshot
 from topology.readings.version import follows, refuse_each_other
 from topology.rules.absent_causes import logs_nothing_received
+from topology.rules.build import many
 from topology.rules.gone_logs import gone_logs_text
 from topology.rules.passing_on import mode_not_on
 from topology.rules.threads import has_closed_log, has_no_log
@@ -102,4 +106,25 @@ def _versions(server: ServerSnapshot, candidate: ServerSnapshot) -> str:
         f" {candidate.name} runs {candidate.version} and {server.name} {server.version}: a replica"
         " must run its source's release series or the next one."
         + (" These two refuse each other (errors 2026 and 2059)." if refused else "")
+    )
+
+
+def declared_doubt(facts: ClusterFacts, joining: Joining) -> str:
+    """Return which rows no log shows, because a gtid_purged may have been set; "" if none.
+
+    If a server has purged logs, it had these transactions. With equal sets either of the two may be
+    the one whose rows are missing.
+    """
+    server, candidate = facts.last[joining.server], facts.last[joining.candidate]
+    return _declared(server, candidate) + _declared(candidate, server)
+
+
+def _declared(server: ServerSnapshot, other: ServerSnapshot) -> str:
+    declared = (server.gtid_purged or GtidSet()) & (other.gtid_executed or GtidSet())
+    if not declared or (server.binary_logs and not has_its_first_log(server)):
+        return ""
+    return (
+        f" A backup, a clone or an operator may have set the gtid_purged of {server.name}, and no"
+        f" log shows whether it has the rows of {many(declared)}. Compare the data before the two"
+        " are linked (gtid-audit repair check-data)."
     )

@@ -64,7 +64,8 @@ from repair.content.waiting_ddl import Ddl, ddl_of
 from repair.doubts.logged_form import is_cut, is_loose, is_rewritten, would_be_cut
 from repair.sql.redo_sql import redo
 from repair.sql.replay import Replayed
-from topology.readings.transaction_class import ContentClass, class_of
+from topology.readings.content_class import ContentClass
+from topology.readings.transaction_class import class_of
 from topology.readings.transaction_parts import committed_at, short, summed
 
 # Limits for what is kept as SQL and rows.

@@ -13,7 +13,7 @@ from repair.adapters.collected_transactions import Collected
 from repair.adapters.servers_to_read import ServersToRead
 from repair.adapters.tables_now import Definitions, LogBehind, LoggedDefinitions
 from repair.content.transaction_content import TransactionContent
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 
 def read_content(name: str, wanted: GtidSet, servers: ServersToRead) -> TransactionContent:

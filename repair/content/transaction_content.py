@@ -51,7 +51,7 @@ from repair.content.row_versions import RowVersions
 from repair.content.waiting_ddl import Ddl
 from repair.sql.replay import Replayed
 from repair.sql.row_literals import condition
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 _NAMED_MAX: Final = 3  # rows that a text names
 

@@ -42,8 +42,8 @@ from repair.model.strategy_case import (
 from repair.scripts.replay_texts import CannotSave, saved_content
 from repair.strategies.conflicts import behind_later_ones, not_to_go_on
 from repair.strategies.resuming import fetches_again, misfits_when_resumed, resuming_actions
+from topology.readings.content_class import ContentClass
 from topology.readings.dialect import dialect_of
-from topology.readings.transaction_class import ContentClass
 
 
 def targets_to_declare(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:

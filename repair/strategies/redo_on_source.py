@@ -37,8 +37,8 @@ from repair.model.missing_on import (
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.scripts.replay_texts import CannotSave, check_plain
 from repair.strategies.resuming import misfits_when_resumed, resuming_actions
+from topology.readings.content_class import ContentClass
 from topology.readings.dialect import dialect_of
-from topology.readings.transaction_class import ContentClass
 
 
 def redo_on_source(case: Case) -> Outcome:

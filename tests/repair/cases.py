@@ -17,7 +17,7 @@ from repair.sql.replay import Replayed
 from tests.repair.build import gtids
 from tests.snapshots import NOON
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 NUMBER = RowColumn(LONG, 0, "id", is_unsigned=False)
 VALUE = RowColumn(LONG, 0, "n", is_unsigned=False)

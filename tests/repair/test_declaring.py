@@ -30,7 +30,7 @@ from repair.strategies.leaving_out import (
 from tests.repair.build import NEW, OLD, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason, redone, shown
 from topology.catalogue.findings import Grade
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 ERRANT = a_finding("E1", "b:1")
 HOLE = a_finding("H1", "a:2")

@@ -39,7 +39,7 @@ from tests.repair.cases import (
 )
 from topology.catalogue.findings import Grade
 from topology.catalogue.strategy_table import STRATEGIES
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 from topology.readings.version import ServerVersion
 
 

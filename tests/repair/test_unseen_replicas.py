@@ -39,8 +39,8 @@ from tests.repair.build import (
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason
 from topology.audit_cluster import audit_cluster
 from topology.readings.connected_replica import ConnectedReplica
+from topology.readings.content_class import ContentClass
 from topology.readings.snapshot import ThreadState
-from topology.readings.transaction_class import ContentClass
 
 C_UUID = str(UUIDS["c"])
 AT_B = ConnectedReplica(C_UUID, ("10.0.0.3:3306",))

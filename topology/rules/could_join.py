@@ -13,6 +13,7 @@ from topology.facts.source_answer import requires_tls
 from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, many
 from topology.rules.content import is_above_info
+from topology.rules.extra_content import content_text
 from topology.rules.joining_doubts import declared_doubt, refusal_doubts
 
 
@@ -131,6 +132,7 @@ def cannot_join_diverged(facts: ClusterFacts) -> Iterator[Finding]:
                 f"{server} has {many(_diverged_by(joining))} that {candidate} does not have and"
                 " does not receive, and no channel links them."
                 + _of_its_own(facts, joining)
+                + content_text(facts.last[server], _diverged_by(joining))
                 + f" {candidate} would accept the connection and hide the difference."
             )
             if joining.only_there:

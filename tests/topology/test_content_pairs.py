@@ -233,10 +233,16 @@ def test_up_to_the_limit_of_servers_every_pair_counts(monkeypatch: pytest.Monkey
 def test_of_many_servers_a_ring_has_one_entrance(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SERVERS_SEARCHED_MAX", 3)
     ring = (one("c", "A:1-8", "d"), one("d", "A:1-8", "c"))
-    servers = (one("a", "A:1-9", "b"), one("b", "A:1-9", "a"), *ring, one("d", "C:1"))
-    assert other_pairs(a_cluster("cluster", *servers)) == {("a", "c"): "c"}, (
-        "e has nothing in common"
-    )
+    servers = (one("a", "A:1-9", "b"), one("b", "A:1-9", "a"), *ring)
+    assert other_pairs(a_cluster("cluster", *servers)) == {("a", "c"): "c"}
+
+
+def test_of_many_servers_one_with_nothing_in_common_is_not_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "SERVERS_SEARCHED_MAX", 2)
+    servers = (one("a", "A:1-9"), one("b", "A:1-9", "a"), one("c", "C:1-9"))
+    assert other_pairs(a_cluster("cluster", *servers)) == {}
 
 
 def test_a_link_shows_only_what_both_have() -> None:

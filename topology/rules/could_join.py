@@ -9,12 +9,12 @@ from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.joining import Joining, evaluate_parts
 from topology.facts.memberships import group_name_of, uuid_of_group
 from topology.facts.reset_signs import may_have_rows
-from topology.facts.source_answer import requires_tls
+from topology.facts.source_limits import requires_tls
 from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, many
 from topology.rules.content import is_above_info
 from topology.rules.extra_content import content_text
-from topology.rules.joining_doubts import declared_doubt, refusal_doubts
+from topology.rules.joining_doubts import declared_doubt, late_doubt, refusal_doubts
 
 
 def servers_not_linked(facts: ClusterFacts) -> Iterator[Finding]:
@@ -78,7 +78,7 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
             text += f" {candidate} still has to receive {many(joining.ahead)} that {server} has."
         doubt = _reset_doubt(facts, joining) + refusal_doubts(facts, joining)
         doubt += _unread_apart(facts, joining) + _other_contents(facts, joining)
-        doubt += declared_doubt(facts, joining)
+        doubt += declared_doubt(facts, joining) + late_doubt(facts, joining)
         if joining.not_on_main:
             doubt += (
                 f" {candidate} is not linked to the largest part of the cluster, which does not"

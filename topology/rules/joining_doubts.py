@@ -122,12 +122,17 @@ def declared_doubt(facts: ClusterFacts, joining: Joining) -> str:
 
 def _declared(server: ServerSnapshot, other: ServerSnapshot) -> str:
     declared = (server.gtid_purged or GtidSet()) & (other.gtid_executed or GtidSet())
-    if not declared or (server.binary_logs and not has_its_first_log(server)):
+    is_silent = logs_nothing_received(server)
+    if not declared or (server.binary_logs and not (is_silent or has_its_first_log(server))):
         return ""
+    why = (
+        f"{server.name} does not log what it receives (log_replica_updates = OFF)"
+        if is_silent
+        else f"A backup, a clone or an operator may have set the gtid_purged of {server.name}"
+    )
     return (
-        f" A backup, a clone or an operator may have set the gtid_purged of {server.name}, and no"
-        f" log shows whether it has the rows of {many(declared)}. Compare the data before the two"
-        " are linked (gtid-audit repair check-data)."
+        f" {why}, and no log shows whether it has the rows of {many(declared)}. Compare the data"
+        " before the two are linked (gtid-audit repair check-data)."
     )
 
 

@@ -21,9 +21,11 @@ from rich.table import Table
 from rich.text import Text
 
 from gtid_audit.global_options import GLOBAL_OPTIONS
+from gtid_audit.operands.servers_in_commands import NamedInCommands, not_reachable
 from gtid_audit.output import counted, printable, write
 from gtid_audit.views.audit_counts import AuditCounts
 from gtid_audit.views.cluster_pictures import is_loud, picture_of, topology_parts
+from gtid_audit.views.next_steps import next_parts
 from gtid_audit.views.report import AuditReport
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
 from topology.catalogue.findings import (
@@ -37,7 +39,6 @@ from topology.catalogue.findings import (
 )
 from topology.facts.accepted_findings import is_accepted
 from topology.readings.snapshot import ClusterSnapshot
-from topology.rules.schema_differences import DRIFT_COMMAND
 
 WIDTH_WITHOUT_TERMINAL: Final = 100
 FINDINGS_SHOWN_MAX: Final = 20
@@ -110,8 +111,16 @@ def show(*parts: RenderableType) -> None:
     write("".join(f"{line.rstrip()}\n" for line in lines))
 
 
-def show_report(report: AuditReport, *, snapshots: Iterable[ClusterSnapshot] = ()) -> None:
-    """Show a report; if its snapshots are given, also pictures of them."""
+def show_report(
+    report: AuditReport,
+    *,
+    snapshots: Iterable[ClusterSnapshot] = (),
+    named: NamedInCommands = not_reachable,
+) -> None:
+    """Show a report; if its snapshots are given, also pictures of them.
+
+    `named` is how commands name the servers.
+    """
     taken = {snapshot.cluster: snapshot for snapshot in snapshots}
     parts: list[RenderableType] = [verdict_line(report)]
     if len(report.audits) == 1:
@@ -132,8 +141,7 @@ def show_report(report: AuditReport, *, snapshots: Iterable[ClusterSnapshot] = (
     if len(report.audits) == 1 and quiet:
         parts += [Text(), labelled((each.code, line_of(each.explanation)) for each in quiet)]
     parts += unknown_parts(report.unknown, name_cluster=len(report.audits) > 1)
-    if loud:
-        parts += [Text(), next_steps(loud)]
+    parts += next_parts(loud, report.unknown, named=named, snapshots=taken)
     show(*parts)
 
 
@@ -278,17 +286,6 @@ def unknown_parts(
         grid.add_row(line_of(name), Text(fact, style="bold"), line_of(reason))
     yield Padding(grid, (0, 0, 0, 2))
     yield from rest_of(len(seen) + more, UNKNOWN_SHOWN_MAX, "facts")
-
-
-def next_steps(findings: Sequence[Finding]) -> Text:
-    """Return the commands for the next steps."""
-    first = findings[0]
-    shown = [each.value for each in first.evidence if each.fact == DRIFT_COMMAND]
-    second = shown[0] if shown else "gtid-audit repair plan --out DIR …"
-    line = Text("Next: ", style="bold")
-    line.append(f"gtid-audit explain {first.code}", style="default")
-    line.append("  ·  ", style=QUIET)
-    return line.append(printable(second), style="default")
 
 
 def labelled(rows: Iterable[tuple[str, RenderableType]]) -> RenderableType:

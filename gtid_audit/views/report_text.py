@@ -25,6 +25,7 @@ from gtid_audit.operands.servers_in_commands import NamedInCommands, not_reachab
 from gtid_audit.output import counted, printable, write
 from gtid_audit.views.audit_counts import AuditCounts
 from gtid_audit.views.cluster_pictures import is_loud, picture_of, topology_parts
+from gtid_audit.views.failing_rows import short_explanation, shown_value
 from gtid_audit.views.next_steps import next_parts
 from gtid_audit.views.report import AuditReport
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
@@ -214,13 +215,14 @@ def finding_parts(
     title = Text(f"{finding.code} {finding.name}", style=_SEVERITY_STYLE[finding.severity])
     title.append(f"  {finding.severity.value}, {finding.grade.value}", style=QUIET)
     rows: list[tuple[str, RenderableType]] = [("where", _where(finding, name_cluster=name_cluster))]
-    rows.append(("what", line_of(finding.explanation)))
+    explanation = short_explanation(finding)
+    rows.append(("what", line_of(explanation)))
     if finding.gtid_set:
         rows.append(("set", Text(finding.gtid_set.shortened())))
     picture = picture_of(finding, snapshot)
     if picture is not None:
         rows.append(("", picture))
-    rows.append(("proof", _evidence(finding.evidence)))
+    rows.append(("proof", _evidence(finding.evidence, explanation)))
     if finding.strategies:
         rows.append(("do", _strategies(finding.strategies)))
     if finding.first_seen < finding.last_seen:
@@ -243,10 +245,10 @@ def _where(finding: Finding, *, name_cluster: bool) -> Text:
     return line_of(" · ".join(said))
 
 
-def _evidence(evidence: Iterable[Evidence]) -> RenderableType:
+def _evidence(evidence: Iterable[Evidence], explanation: str) -> RenderableType:
     grid = Table.grid(padding=(0, 2, 0, 0))
     for each in evidence:
-        value = printable(each.value)
+        value = printable(shown_value(each.fact, each.value, explanation))
         if len(value) > EVIDENCE_CHARACTERS_MAX:
             value = value[:EVIDENCE_CHARACTERS_MAX] + "… (--json has the whole text)"
         line = Text(f"{each.fact}: ")

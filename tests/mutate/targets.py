@@ -62,12 +62,12 @@ TARGETS: Sequence[Target] = (
         ),
     ),
     Target(
-        "next steps of a report",
+        "next steps and failing rows",
         (
             *("gtid_audit/views/next_steps.py", "topology/catalogue/next_step_table.py"),
-            "gtid_audit/operands/servers_in_commands.py",
+            *("gtid_audit/operands/servers_in_commands.py", "gtid_audit/views/failing_rows.py"),
         ),
-        ("tests/gtid_audit/test_next_steps.py",),
+        ("tests/gtid_audit/test_next_steps.py", "tests/gtid_audit/test_failing_rows.py"),
     ),
     Target(
         "data check",

@@ -23,7 +23,7 @@ from rich.text import Text
 from gtid_audit.global_options import GLOBAL_OPTIONS
 from gtid_audit.operands.servers_in_commands import NamedInCommands, not_reachable
 from gtid_audit.output import counted, printable, write
-from gtid_audit.views.audit_counts import AuditCounts
+from gtid_audit.views.audit_counts import AuditCounts, label_words
 from gtid_audit.views.cluster_pictures import is_loud, picture_of, topology_parts
 from gtid_audit.views.failing_rows import short_explanation, shown_value
 from gtid_audit.views.next_steps import next_parts
@@ -38,6 +38,7 @@ from topology.catalogue.findings import (
     Unknown,
     Verdict,
 )
+from topology.documents.label_records import Labels
 from topology.facts.accepted_findings import is_accepted
 from topology.readings.snapshot import ClusterSnapshot
 
@@ -124,6 +125,7 @@ def show_report(
     """
     taken = {snapshot.cluster: snapshot for snapshot in snapshots}
     parts: list[RenderableType] = [verdict_line(report)]
+    labels = report.labels
     if len(report.audits) == 1:
         parts += topology_parts(taken.get(report.audits[0].cluster), report.audits[0])
     elif report.verdict is not Verdict.OK:
@@ -132,7 +134,10 @@ def show_report(
     loud.sort(key=lambda finding: finding.severity is not Severity.CRITICAL)
     for finding in loud[:FINDINGS_SHOWN_MAX]:
         parts += finding_parts(
-            finding, taken.get(finding.cluster), name_cluster=len(report.audits) > 1
+            finding,
+            taken.get(finding.cluster),
+            name_cluster=len(report.audits) > 1,
+            labels=labels.get(finding.cluster, ()),
         )
     parts += rest_of(len(loud), FINDINGS_SHOWN_MAX, "findings")
     accepted = [each for each in report.findings if is_accepted(each)]
@@ -186,7 +191,7 @@ def _clusters(report: AuditReport) -> RenderableType:
         table.add_column(heading)
     for audit in loud[:CLUSTERS_SHOWN_MAX]:
         table.add_row(
-            Text(printable(audit.cluster)),
+            Text(printable(f"{audit.cluster}{label_words(audit.labels)}")),
             Text(f" {audit.verdict.value} ", style=VERDICT_STYLE[audit.verdict]),
             Text(str(len(audit.servers))),
             Text(_codes(audit)),
@@ -209,12 +214,17 @@ def _codes(audit: ClusterAudit) -> str:
 
 
 def finding_parts(
-    finding: Finding, snapshot: ClusterSnapshot | None, *, name_cluster: bool
+    finding: Finding,
+    snapshot: ClusterSnapshot | None,
+    *,
+    name_cluster: bool,
+    labels: Labels = (),
 ) -> list[RenderableType]:
     """Show one finding: where, what, its proof, what to do, and since when if history is known."""
     title = Text(f"{finding.code} {finding.name}", style=_SEVERITY_STYLE[finding.severity])
     title.append(f"  {finding.severity.value}, {finding.grade.value}", style=QUIET)
-    rows: list[tuple[str, RenderableType]] = [("where", _where(finding, name_cluster=name_cluster))]
+    where = _where(finding, name_cluster=name_cluster, labels=labels)
+    rows: list[tuple[str, RenderableType]] = [("where", where)]
     explanation = short_explanation(finding)
     rows.append(("what", line_of(explanation)))
     if finding.gtid_set:
@@ -233,13 +243,13 @@ def finding_parts(
     return [Text(), Rule(title, align="left", characters="─", style=QUIET), labelled(rows)]
 
 
-def _where(finding: Finding, *, name_cluster: bool) -> Text:
+def _where(finding: Finding, *, name_cluster: bool, labels: Labels = ()) -> Text:
     ends = [name for name in (finding.source, finding.replica) if name is not None]
     said = [" → ".join(ends)] if ends else []
     if finding.channel:
         said.append(f"channel {finding.channel}")
     if name_cluster or not said:
-        said.insert(0, f"cluster {finding.cluster}")
+        said.insert(0, f"cluster {finding.cluster}{label_words(labels)}")
     if finding.gtid_set:
         said.append(counted(finding.gtid_set.gtid_count, "transaction"))
     return line_of(" · ".join(said))

@@ -72,7 +72,8 @@ def _way_out(wait: ApplierWait, name: str) -> str:
     if _retries(wait):
         return (
             " Its last attempt failed because another session held a row lock, and the applier"
-            f" tries again (replica_transaction_retries). {_holder(name)}. {_SHOWN.format(name=name)}"
+            f" tries again (replica_transaction_retries). {_holder(name)}."
+            f" {_SHOWN.format(name=name)}"
         )
     return (
         f" {_holder(name)}; the applier continues when that transaction ends."

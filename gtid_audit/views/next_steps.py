@@ -281,18 +281,17 @@ def _held(finding: Finding, snapshot: ClusterSnapshot | None) -> tuple[str | Non
         logged = finding.gtid_set & server.gtid_executed - server.gtid_purged
         if logged.gtid_count > most.gtid_count:
             best, most = name, logged
-    return best, most or finding.gtid_set
+    return best, most
 
 
 def _cut(gtids: GtidSet) -> GtidSet:
-    """Return the first GTIDs of a set: as many intervals as fit into a command."""
-    if gtids.interval_count == 1:
-        return gtids
+    """Return the first GTIDs of a set: as many intervals as fit into a command; one always does."""
     kept: list[tuple[Tsid, int, int]] = []
     characters = 0
     for tsid, start, end in gtids.intervals():
-        characters += len(f"{tsid}:{start}-{end - 1},")
-        if kept and characters > SET_CHARACTERS_MAX:
+        is_new = not kept or kept[-1][0] != tsid
+        characters += len(f"{tsid}," if is_new else "") + len(f":{start}-{end - 1}")
+        if characters > SET_CHARACTERS_MAX:
             break
         kept.append((tsid, start, end))
     return GtidSet.from_intervals(kept)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -16,12 +19,12 @@ from gtid_audit.operands.servers_in_commands import (
     typed_servers,
 )
 from gtid_audit.output_form import OutputForm
-from gtid_audit.views.drawn_answer import drawn_answer
+from gtid_audit.views.drawn_answer import WIDTH, drawn_answer
 from gtid_audit.views.next_steps import SET_CHARACTERS_MAX, grants, next_parts, next_steps
 from gtid_audit.views.report_text import show
 from tests.gtid_audit.shown_commands import dsns_in, parsed
 from tests.repair import cases
-from tests.snapshots import A, B, a_cluster, a_server
+from tests.snapshots import A, B, a_cluster, a_server, an_unread
 from topology.adapters.inventory.fleet_file import load_fleet
 from topology.catalogue.findings import Evidence, Finding, Unknown
 from topology.catalogue.next_step_table import NEXT_STEPS
@@ -128,6 +131,10 @@ def test_the_content_is_read_where_it_is_logged() -> None:
     assert part[0].startswith(f"gtid-audit binlog show {A}:8 'mysql://audit@a:1/")
     assert part[1] == "(1 of 3 transactions; a does not have the others in its binary logs)"
     assert steps_of(purged, snapshot=held_by())[0].startswith("gtid-audit repair plan")
+    unread = a_cluster("cluster", a_server("a", A, SOME), an_unread("b"))
+    assert steps_of(purged, snapshot=unread)[0].startswith(f"gtid-audit binlog show {SOME} 'mysql")
+    alone = replace(purged, source=None)
+    assert steps_of(alone, snapshot=held_by(b=SOME))[0].endswith(" audit@b:2")
     # Without a snapshot only the rule shows that a server has them.
     assert "binlog show" not in steps_of(purged)[0]
     assert steps_of(a_finding("E1", SOME))[0] == f"gtid-audit binlog show {SOME} audit@b:2"
@@ -146,16 +153,74 @@ def test_what_cannot_wait_comes_first() -> None:
     assert "None" not in " ".join(steps_of(unnamed))
 
 
+def test_further_codes_add_their_first_command() -> None:
+    conflict, joining = a_finding("A2", SOME), a_finding("J3", SOME)
+    both = steps_of(conflict, joining, conflict, snapshot=held_by(b=SOME))
+    assert [each.split()[1] for each in both] == ["trace", "binlog", "repair"]
+    codes = [a_finding(code, SOME) for code in ("A5", "A3", "A4", "P5", "S1", "S2")]
+    assert [each.split()[1] for each in steps_of(*codes)] == [
+        *("locks", "trace", "handshake", "schema"),
+        "repair",
+    ]
+
+
+def test_a_plan_is_for_two_servers() -> None:
+    backwards = replace(a_finding("E1", SOME), source="b", replica="a")
+    assert parsed(steps_of(backwards)[-1])["pair"] == (DSN_A, DSN_B)
+    three = replace(SERVERS, dsns={"c": "audit@c:3", **NAMES})
+    assert parsed(steps_of(backwards, servers=three)[-1])["pair"] == (DSN_B, DSN_A)
+    alone = replace(backwards, source=None)
+    assert len(steps_of(alone, servers=three)) == 1
+
+
+def test_a_consumer_is_in_a_fleet_file() -> None:
+    fleet = replace(SERVERS, selection=("--fleet", "f", "--cluster", "c"))
+    late = replace(a_finding("P4", SOME), replica="cdc")
+    assert steps_of(late, servers=fleet)[0] == (
+        "gtid-audit handshake --fleet f --cluster c --consumer cdc"
+    )
+    assert steps_of(late) == ["gtid-audit explain P4"]
+    assert steps_of(replace(late, replica=None), servers=fleet) == ["gtid-audit explain P4"]
+
+
+@pytest.mark.parametrize(("count", "first"), [(1, "explain"), (8, "handshake"), (9, "explain")])
+def test_a_command_names_few_servers(count: int, first: str) -> None:
+    servers = ServersInCommands({f"s{at}": f"audit@s{at}:1" for at in range(count)})
+    assert steps_of(a_finding("J1", SOME), servers=servers)[0].split()[1] == first
+
+
+def test_only_commands_are_marked_as_commands() -> None:
+    codes = [a_finding(code, f"{A}:1,{B}:1") for code in CATALOGUE]
+    for each in codes:
+        steps = next_steps([each], named=lambda _: SERVERS, snapshots={"cluster": held_by(b=SOME)})
+        assert [one.is_command for one in steps] == [
+            one.text.startswith("gtid-audit ") for one in steps
+        ]
+    part = next_steps(
+        [a_finding("E1", f"{SOME},{B}:1")],
+        named=lambda _: SERVERS,
+        snapshots={"cluster": held_by(b=SOME)},
+    )
+    assert [each.is_command for each in part] == [True, False, True]
+    denied = [Unknown("c", "a", "channels", "privilege: no")]
+    assert [each.is_command for each in grants(denied)] == [False]
+    assert steps_of(a_finding("E4", "")) == [steps_of(a_finding("C3", ""))[1]]
+
+
 def test_a_long_set_is_cut() -> None:
     whole = ",".join(f"{A}:{number}" for number in range(1, 2001, 2))
     command, note, *_ = steps_of(a_finding("E1", whole))
     wanted = GtidSet.parse(parsed(command)["wanted"])
-    assert len(command) < SET_CHARACTERS_MAX + 100
+    assert SET_CHARACTERS_MAX / 2 < len(str(wanted)) <= SET_CHARACTERS_MAX
     assert wanted == GtidSet.parse(whole).first(wanted.gtid_count)
     assert note == (
         f"(the first {wanted.gtid_count} of 1,000 transactions; --json has the whole set, for"
         " gtid-audit binlog show @FILE)"
     )
+    uuids = ",".join(f"{UUID(int=number)}:1-2" for number in range(1, 100))
+    wanted = GtidSet.parse(parsed(steps_of(a_finding("E1", uuids))[0])["wanted"])
+    assert len(str(wanted)) <= SET_CHARACTERS_MAX
+    assert len(wanted.tsids) > SET_CHARACTERS_MAX / 50
     assert "first" not in " ".join(steps_of(a_finding("E1", f"{A}:1-1000000")))
 
 
@@ -164,6 +229,8 @@ def test_a_command_of_a_rule_is_kept_without_dsns() -> None:
     made = a_finding("S2", "")
     found = replace(made, evidence=(Evidence(DRIFT_COMMAND, rule, "b", made.first_seen),))
     assert steps_of(found, servers=ServersInCommands()) == [rule]
+    only_file = ServersInCommands(selection=("--fleet", "f", "--cluster", "c"))
+    assert [each.split()[1] for each in steps_of(found, servers=only_file)] == ["schema", "repair"]
     assert steps_of(found)[0].endswith(" audit@b:2 --schema shop")
     assert parsed(steps_of(found)[0])["schema"] == ["shop"]
 
@@ -230,8 +297,9 @@ def test_what_to_grant() -> None:
         "On the primary, so that it reaches b: GRANT REPLICATION SLAVE ON *.*",
         "On the primary, so that it reaches b: GRANT SELECT ON performance_schema.*",
     ]
-    many = [Unknown("c", f"s{at}", "channels", "privilege: no") for at in range(10)]
-    assert "s7 and 2 more servers: GRANT" in grants(many)[0].text
+    many = [Unknown("c", f"s{at}", "channels", "privilege: no") for at in range(9)]
+    assert "s7 and 1 more server: GRANT" in grants(many)[0].text
+    assert "s6, s7: GRANT" in grants(many[:8])[0].text
     assert next_parts([], [], named=not_reachable, snapshots={}) == []
     assert len(next_parts([], many, named=not_reachable, snapshots={})) == 2
 
@@ -251,5 +319,10 @@ def test_a_command_is_broken_only_in_a_picture(
     assert lines[0].startswith("Next: Stop writes on a")
     assert commands == commands_in(steps_of(*findings))
     assert max(len(line) for line in lines if "gtid-audit" not in line) <= 40
-    drawn = drawn_answer(shown, OutputForm.HTML, title="x")
-    assert max(len(line) for line in drawn.partition("<code>")[2].splitlines()) < 200
+    page = drawn_answer(shown, OutputForm.HTML, title="x").partition("<code>")[2]
+    drawn = [re.sub("<[^>]*>", "", line) for line in page.splitlines()]
+    assert drawn[1].startswith("Next: Stop writes on a now")
+    assert max(map(len, map(html.unescape, drawn))) <= WIDTH
+    findings = [a_finding("H1", SOME)]
+    shown()
+    assert capsys.readouterr().out.startswith("\nNext: gtid-audit binlog show ")

@@ -75,7 +75,7 @@ def without_coordinator(text: str) -> str:
 
 def _texts(finding: Finding) -> Iterator[str]:
     for each in finding.evidence:
-        if each.fact in TEXT_FACTS and each.value:
+        if each.fact in TEXT_FACTS:
             yield each.value
 
 

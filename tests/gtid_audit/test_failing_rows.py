@@ -37,6 +37,9 @@ STATEMENT = (
     " INTO t VALUES (5)'"
 )
 
+DUPLICATE = " (Write_rows), key t.PRIMARY, value '5'"
+OF_STATEMENT = "A statement, default database d, key k, value 'it's-5'"
+
 
 def a_conflict(text: str, code: str = "A2") -> Finding:
     return replace(
@@ -56,7 +59,11 @@ def a_conflict(text: str, code: str = "A2") -> Finding:
             f"{MISSING}; {WORKER}",
             "Table d.u (Delete_rows); Table d.t (Write_rows), key t.PRIMARY, value '5'. ",
         ),
-        (STATEMENT, "A statement, default database d, key k, value 'it's-5'. "),
+        (
+            f"{ROW}; {MISSING}; {STATEMENT}; {MISSING.replace('d.u', 'd.v')}",
+            f"Table d.t{DUPLICATE}; Table d.u (Delete_rows); {OF_STATEMENT}. ",
+        ),
+        (STATEMENT, f"{OF_STATEMENT}. "),
     ],
 )
 def test_the_row_comes_first(text: str, first: str) -> None:
@@ -80,6 +87,7 @@ def test_a_text_without_a_row_stays_in_the_explanation() -> None:
     assert "Coordinator" not in said
     assert said.count("the disk is full") == 1
     assert shown_value("applier error", text, said) == ABOVE
+    assert shown_value("receiver error", text, said) == ABOVE
     assert shown_value("gtid_purged", text, said) == text
     assert shown_value("applier error", "short", "short") == "short"
     # The coordinator's text is all there is before 5.7: nothing is left out.

@@ -46,8 +46,8 @@ SET_CHARACTERS_MAX: Final = 400
 SERVERS_MAX: Final = 8  # in one command or sentence
 _PAIR: Final = 2
 _WORD: Final = re.compile(r"\{(\w+)\}")
-_PROGRAM: Final = "gtid-audit"
-_HEAD: Final = "Next: "
+PROGRAM: Final = "gtid-audit"
+HEAD: Final = "Next: "
 _GRANT: Final = (
     "On the primary, so that it reaches {servers}: GRANT {privilege} TO the account of gtid-audit"
     " (SELECT CURRENT_USER() shows it)."
@@ -59,8 +59,8 @@ class _NoValue(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    """One line below Next. In a terminal no command is broken: it is copied from there."""
+class StepLine:
+    """One step behind its head. In a terminal no command is broken: it is copied from there."""
 
     head: str
     step: NextStep
@@ -92,8 +92,8 @@ def next_parts(
     `findings` are those above info, worst first.
     """
     steps = [*next_steps(findings, named=named, snapshots=snapshots), *grants(unknown)]
-    heads = (_HEAD, *(" " * len(_HEAD) for _ in steps[1:]))
-    lines = [_Line(head, step) for head, step in zip(heads, steps, strict=False)]
+    heads = (HEAD, *(" " * len(HEAD) for _ in steps[1:]))
+    lines = [StepLine(head, step) for head, step in zip(heads, steps, strict=False)]
     return [Text(), *lines] if lines else []
 
 
@@ -175,7 +175,7 @@ class _Filled:
                 found += self._shown_by_rule(step)
                 continue
             options = self._servers.options if self._has_dsn(words) else ()
-            command = NextStep(shlex.join((_PROGRAM, *words, *options)))
+            command = NextStep(shlex.join((PROGRAM, *words, *options)))
             note = self._note() if "{set}" in step.text else ""
             found.append((command, NextStep(note, is_command=False)) if note else (command,))
         return found
@@ -240,7 +240,7 @@ class _Filled:
             return ""
         part = f"{shown:,} of {counted(whole, 'transaction')}"
         if shown < self._gtids.gtid_count:
-            return f"(the first {part}; --json has the whole set, for {_PROGRAM} binlog show @FILE)"
+            return f"(the first {part}; --json has the whole set, for {PROGRAM} binlog show @FILE)"
         return f"({part}; {self._holder} does not have the others in its binary logs)"
 
     def _schema(self) -> tuple[str, ...]:

@@ -240,7 +240,7 @@ class _Filled:
             return ""
         part = f"{shown:,} of {counted(whole, 'transaction')}"
         if shown < self._gtids.gtid_count:
-            return f"(the first {part}; --json has the whole set, for {PROGRAM} binlog show @FILE)"
+            return f"(the first {part}; --json has the whole set, which can stand here as @FILE)"
         return f"({part}; {self._holder} does not have the others in its binary logs)"
 
     def _schema(self) -> tuple[str, ...]:

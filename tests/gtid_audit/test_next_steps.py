@@ -214,8 +214,8 @@ def test_a_long_set_is_cut() -> None:
     assert SET_CHARACTERS_MAX / 2 < len(str(wanted)) <= SET_CHARACTERS_MAX
     assert wanted == GtidSet.parse(whole).first(wanted.gtid_count)
     assert note == (
-        f"(the first {wanted.gtid_count} of 1,000 transactions; --json has the whole set, for"
-        " gtid-audit binlog show @FILE)"
+        f"(the first {wanted.gtid_count} of 1,000 transactions; --json has the whole set, which"
+        " can stand here as @FILE)"
     )
     uuids = ",".join(f"{UUID(int=number)}:1-2" for number in range(1, 100))
     wanted = GtidSet.parse(parsed(steps_of(a_finding("E1", uuids))[0])["wanted"])

@@ -56,8 +56,8 @@ _READ_AGAIN: Final = NextStep(
 )
 
 NEXT_STEPS: Final[dict[str, tuple[NextStep, ...]]] = {
-    **dict.fromkeys(("T1", "T2", "T3", "T4"), (_LOCKS, EXPLAIN)),
-    **dict.fromkeys(("T5", "T6"), (EXPLAIN,)),
+    **dict.fromkeys(("T1", "T2"), (_LOCKS, EXPLAIN)),
+    **dict.fromkeys(("T3", "T4", "T5", "T6"), (EXPLAIN,)),
     **dict.fromkeys(("H1", "H3", "H8"), (_SHOW, PLAN)),
     **dict.fromkeys(("H2", "A1", "A2", "A6"), (_TRACE, PLAN)),
     **dict.fromkeys(("H4", "H5", "H7", "C1", "C3"), (EXPLAIN, PLAN)),

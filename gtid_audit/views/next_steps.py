@@ -91,7 +91,10 @@ def next_parts(
 
     `findings` are those above info, worst first.
     """
-    steps = [*next_steps(findings, named=named, snapshots=snapshots), *grants(unknown)]
+    # No privilege of MySQL lets gtid-audit evaluate another kind of server.
+    others = {(each.cluster, each.replica) for each in findings if each.code == "U4"}
+    readable = [each for each in unknown if (each.cluster, each.server) not in others]
+    steps = [*next_steps(findings, named=named, snapshots=snapshots), *grants(readable)]
     heads = (HEAD, *(" " * len(HEAD) for _ in steps[1:]))
     lines = [StepLine(head, step) for head, step in zip(heads, steps, strict=False)]
     return [Text(), *lines] if lines else []

@@ -302,6 +302,12 @@ def test_what_to_grant() -> None:
     assert "s6, s7: GRANT" in grants(many[:8])[0].text
     assert next_parts([], [], named=not_reachable, snapshots={}) == []
     assert len(next_parts([], many, named=not_reachable, snapshots={})) == 2
+    # No privilege makes MariaDB a server that is evaluated.
+    other = replace(a_finding("U4", ""), cluster="c", replica="s0")
+    assert len(next_parts([other], many[:1], named=not_reachable, snapshots={})) == 2
+    assert len(next_parts([other], many[:2], named=not_reachable, snapshots={})) == 3
+    elsewhere = replace(other, cluster="d")
+    assert len(next_parts([elsewhere], many[:1], named=not_reachable, snapshots={})) == 3
 
 
 def test_a_command_is_broken_only_in_a_picture(

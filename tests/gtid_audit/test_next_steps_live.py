@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -54,3 +55,31 @@ def test_the_next_steps_of_a_finding_run(
             assert done.returncode == 0
             assert table in done.stdout
     assert (tmp_path / "plan" / "RUNBOOK.md").exists()
+
+
+def test_what_a_report_asks_for_is_enough(pair97: Pair) -> None:
+    """Each report asks for what it could not read; after a few there is nothing left to ask."""
+    pair97.a.execute(f"CREATE USER auditor@'%' IDENTIFIED BY '{SECRET}'")
+    pair97.settle()
+    dsns = [
+        f"mysql://auditor@{each.host}:{each.port}/?ssl=required" for each in (pair97.a, pair97.b)
+    ]
+    asked: list[str] = []
+    for _ in range(4):
+        done = run_cli("pair", *dsns, environment={"GTID_AUDIT_PASSWORD": SECRET})
+        words = " ".join(done.stdout.split())
+        wanted = re.findall(r"GRANT (\S[^:]*) TO the account of gtid-audit", words)
+        if not wanted:
+            break
+        assert done.returncode == 3
+        assert "On the primary, so that it reaches " in words
+        for privilege in wanted:
+            pair97.a.execute(f"GRANT {privilege} TO auditor@'%'")
+        pair97.settle()
+        asked += wanted
+    assert done.returncode == 0, done.stdout
+    assert sorted(asked) == [
+        "REPLICATION CLIENT ON *.*",
+        "REPLICATION SLAVE ON *.*",
+        "SELECT ON performance_schema.*",
+    ]

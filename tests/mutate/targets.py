@@ -62,6 +62,14 @@ TARGETS: Sequence[Target] = (
         ),
     ),
     Target(
+        "next steps and failing rows",
+        (
+            *("gtid_audit/views/next_steps.py", "topology/catalogue/next_step_table.py"),
+            *("gtid_audit/operands/servers_in_commands.py", "gtid_audit/views/failing_rows.py"),
+        ),
+        ("tests/gtid_audit/test_next_steps.py", "tests/gtid_audit/test_failing_rows.py"),
+    ),
+    Target(
         "data check",
         (
             *("repair/data_check/checked_tables.py", "repair/data_check/part_comparison.py"),

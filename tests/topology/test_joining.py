@@ -294,6 +294,8 @@ def test_a_pair_of_versions_that_mysql_does_not_support_is_likely_at_most(
     )
     [found] = [each for each in audit_cluster(cluster).findings if each.code == "J1"]
     assert found.grade is (Grade.LIKELY if is_doubted else Grade.PROVED)
+    assert ("it can replicate from" in found.explanation) is not is_doubted
+    assert ("its sets allow it to replicate from" in found.explanation) is is_doubted
     assert ("release series" in found.explanation) is is_doubted
     assert "refuse each other" not in found.explanation
 

@@ -32,9 +32,10 @@ uses them for other transactions, and the server that has them differs from then
 its set looks complete. So these come first (`before_bootstrap`), and the group is bootstrapped only
 after another reading.
 
-The best candidate is one that its group does not refuse, with which the fewest transactions are
-lost; then the one that refuses the fewest servers, then the one from which the most can replicate
-without losing or hiding anything, then the one that misses the fewest transactions.
+The best candidate is one that its group does not refuse, whose version does not refuse all others,
+with which the fewest transactions are lost; then the one that refuses the fewest servers, then the
+one from which the most can replicate without losing or hiding anything, then the one that misses
+the fewest transactions.
 """
 
 from collections.abc import Iterable
@@ -44,7 +45,7 @@ from gtid import GtidSet
 from topology.catalogue.findings import Verdict
 from topology.facts.late_transactions import late_text
 from topology.facts.memberships import uuid_of_group
-from topology.facts.source_answer import Outcome, SourceAnswer
+from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
 from topology.handshake.group_answers import GroupState, group_of
 from topology.handshake.matrix import HandshakeMatrix
 from topology.handshake.partial_readings import PartialReading
@@ -252,7 +253,8 @@ def _cost(matrix: HandshakeMatrix, name: str) -> tuple[bool, int, int, int, int,
         each.gtid_set for each in missing_of(matrix, name) if each.donor is None
     )
     return (
-        any(each.joins == name and each.refusal is not None for each in answers),
+        any(each.joins == name and each.refusal is not None for each in answers)
+        or (bool(answers) and all(each.refusal is FailedCheck.VERSIONS for each in answers)),
         sum(each.outcome is Outcome.UNKNOWN for each in answers),
         lost.gtid_count,
         sum(each.outcome is Outcome.REFUSED for each in answers),

@@ -54,9 +54,13 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
         what = f"would receive {many(joining.missing)}"
         if not joining.missing:
             what = f"already has everything {'else ' if joining.own else ''}that {candidate} has"
+        doubt = _reset_doubt(facts, joining) + refusal_doubts(facts, joining)
+        doubt += _unread_apart(facts, joining) + _other_contents(facts, joining)
+        doubt += declared_doubt(facts, joining) + late_doubt(facts, joining)
+        can = "its sets allow it to replicate" if doubt else "it can replicate"
         text = (
-            f"No channel links {server} to the other servers. It is {_state(facts, joining)}: it"
-            f" can replicate from {candidate}, and {what}."
+            f"No channel links {server} to the other servers. It is {_state(facts, joining)}: {can}"
+            f" from {candidate}, and {what}."
         )
         if joining.own:
             text += (
@@ -76,9 +80,6 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
             )
         if joining.ahead:
             text += f" {candidate} still has to receive {many(joining.ahead)} that {server} has."
-        doubt = _reset_doubt(facts, joining) + refusal_doubts(facts, joining)
-        doubt += _unread_apart(facts, joining) + _other_contents(facts, joining)
-        doubt += declared_doubt(facts, joining) + late_doubt(facts, joining)
         if joining.not_on_main:
             doubt += (
                 f" {candidate} is not linked to the largest part of the cluster, which does not"

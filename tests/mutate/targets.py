@@ -51,6 +51,11 @@ TARGETS: Sequence[Target] = (
         ("tests/simulation/test_kept_results.py",),
     ),
     Target(
+        "the fleet file and a stored run",
+        ("spark_audit/absent_readings.py", "spark_audit/expected_fleet.py"),
+        ("tests/spark_audit/test_expected_fleet.py",),
+    ),
+    Target(
         "pictures",
         (
             *("gtid_audit/views/interval_map.py", "gtid_audit/views/topology_tree.py"),

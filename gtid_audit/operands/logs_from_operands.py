@@ -73,12 +73,15 @@ class LogServer:
         return self.target.name
 
     def connector(self, *, seconds_max: float = SECONDS_DEFAULT) -> "Callable[[], Connection[Any]]":
-        """Return a function that makes a connection; each wait takes at most `seconds_max`."""
+        """Return a function that makes a connection; each wait takes at most `seconds_max`.
+
+        The function raises UnsupportedServer for a server without MySQL's GTIDs.
+        """
 
         def connect() -> "Connection[Any]":
-            from topology.adapters.mysql import connect as connect_to
+            from topology.adapters.gtid_server import connect_for_logs
 
-            return connect_to(self.target, timeout_seconds_max=seconds_max)
+            return connect_for_logs(self.target, timeout_seconds_max=seconds_max)
 
         return connect
 

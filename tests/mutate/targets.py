@@ -132,9 +132,12 @@ TARGETS: Sequence[Target] = (
         "vendors",
         (
             *("topology/readings/vendors.py", "topology/adapters/vendor_facts.py"),
-            "topology/adapters/vendor_reasons.py",
+            *("topology/adapters/vendor_reasons.py", "topology/adapters/gtid_server.py"),
         ),
-        ("tests/topology/test_vendors.py", "tests/topology/test_reader_edges.py"),
+        (
+            *("tests/topology/test_vendors.py", "tests/topology/test_reader_edges.py"),
+            "tests/gtid_audit/test_other_servers.py",
+        ),
     ),
     Target(
         "repaired definitions",

@@ -60,7 +60,7 @@ class ExpectedFleet:
     def to_text(self) -> str:
         """Write the fleet as one JSON document."""
         document = {"layout": LAYOUT, **FLEET.write(self)}
-        return json.dumps(document, ensure_ascii=False) + "\n"
+        return json.dumps(document) + "\n"
 
     @classmethod
     def from_text(cls, text: str) -> "ExpectedFleet":

@@ -38,6 +38,7 @@ def serving(greeting: str, version: str, comment: str = "") -> Callable[[Peer], 
         if b"@@GLOBAL.version" in peer.receive():
             row: list[str | None] = [version, comment, "/usr/"]
             peer.answer(["version", "version_comment", "basedir"], [row])
+            peer.receive()
 
     return serve
 
@@ -73,6 +74,18 @@ def test_the_greeting_or_the_version_shows_the_kind(
         dsn = f"mysql://u@127.0.0.1:{server.port}/"
         assert run(["binlog", "locate", SET, dsn, "--timeout", "5"]) == 3
     assert f"gtid-audit: 127.0.0.1:{server.port}{said}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("version", ["5.6.5-m8", "9.7.4", "8.0.35-27 Percona", "nine"])
+def test_a_server_with_gtids_is_asked_for_them(
+    version: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also one whose version says nothing: its answers decide."""
+    with fake_server(serving("9.7.4", version)) as server:
+        dsn = f"mysql://u@127.0.0.1:{server.port}/"
+        assert run(["binlog", "locate", SET, dsn, "--timeout", "5"]) == 3
+    assert b"@@GLOBAL.gtid_executed" in server.received
+    assert "the connection broke" in capsys.readouterr().err
 
 
 def test_an_answer_that_is_no_version_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,6 +51,11 @@ TARGETS: Sequence[Target] = (
         ("tests/simulation/test_kept_results.py",),
     ),
     Target(
+        "the fleet file and a stored run",
+        ("spark_audit/absent_readings.py", "spark_audit/expected_fleet.py"),
+        ("tests/spark_audit/test_expected_fleet.py",),
+    ),
+    Target(
         "pictures",
         (
             *("gtid_audit/views/interval_map.py", "gtid_audit/views/topology_tree.py"),
@@ -135,9 +140,12 @@ TARGETS: Sequence[Target] = (
         "vendors",
         (
             *("topology/readings/vendors.py", "topology/adapters/vendor_facts.py"),
-            "topology/adapters/vendor_reasons.py",
+            *("topology/adapters/vendor_reasons.py", "topology/adapters/gtid_server.py"),
         ),
-        ("tests/topology/test_vendors.py", "tests/topology/test_reader_edges.py"),
+        (
+            *("tests/topology/test_vendors.py", "tests/topology/test_reader_edges.py"),
+            "tests/gtid_audit/test_other_servers.py",
+        ),
     ),
     Target(
         "repaired definitions",

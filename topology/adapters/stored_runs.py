@@ -8,7 +8,7 @@
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,7 @@ from topology.documents.run_record import MalformedRunRecord, NewerRunRecord, Re
 COMPLETE: Final = "_SUCCESS"
 RECORD: Final = "_run.json"
 RUN_FORMAT: Final = "run=%Y%m%dT%H%M%S.%fZ"
+ADDRESS_COLUMNS: Final = ("cluster", "name", "host", "port")
 _RUN = re.compile(r"run=\d{8}T\d{6}\.\d{6}Z")
 
 
@@ -209,10 +210,21 @@ def addresses_of_files(
 
     Clusters without a row in the files are omitted. Raises UnreadableSnapshots.
     """
+    return addresses_in(
+        (_columns(file, list(ADDRESS_COLUMNS)) for file in files), clusters=clusters
+    )
+
+
+def addresses_in(
+    tables: Iterable[pa.Table], *, clusters: Sequence[str]
+) -> dict[str, dict[str, tuple[str, int]]]:
+    """Return host and port of each server of these clusters, by cluster and server name.
+
+    The tables have ADDRESS_COLUMNS. Clusters without a row in the tables are omitted.
+    """
     wanted = pa.array(clusters, pa.string())
     found: dict[str, dict[str, tuple[str, int]]] = {}
-    for file in files:
-        table = _columns(file, ["cluster", "name", "host", "port"])
+    for table in tables:
         chosen = table.filter(pc.is_in(table["cluster"], wanted))
         for row in chosen.group_by(chosen.column_names).aggregate([]).to_pylist():
             found.setdefault(row["cluster"], {})[row["name"]] = (row["host"], row["port"])

@@ -164,6 +164,26 @@ def test_how_many_are_planned(count: int, is_chosen: bool, scripts: int | None) 
     assert sum(each.gtids.gtid_count for each in actions) == count
 
 
+@pytest.mark.parametrize("purged", ["", "b:1-4611686018427387904"])
+def test_a_range_of_2_to_the_62_is_one_statement_or_refused(purged: str) -> None:
+    """No list of it is ever made: each would end a test by its memory."""
+    wanted = f"b:1-{2**62}"
+    servers = model(server("a", "a:1"), server("b", f"a:1 {wanted}", channel("a"), purged=purged))
+    case = a_case(servers, a_finding("E1", wanted), content=a_content(wanted, unread="too many"))
+    assert "4,611,686,018,427,387,904 empty transactions are too many" in reason(inject_empty(case))
+    outcome = proposed(gtid_purged_append(case))
+    [action] = outcome.actions
+    assert action == AppendPurged("a", gtids(wanted))
+    said = "\n".join(outcome.warnings)
+    assert ("is NOT saved: it is in no binary log of b" in said) is bool(
+        purged
+    ) or "NOT saved" in said
+    assert len(said) < 5_000
+    old = model(*(replace(each, version=OLD) for each in servers.servers.values()))
+    reset = proposed(reset_and_purge(a_case(old, a_finding("E1", wanted))))
+    assert [each.server for each in reset.actions if isinstance(each, ResetAndPurge)] == ["a"]
+
+
 @pytest.mark.parametrize("strategy", [inject_empty, gtid_purged_append])
 def test_no_source_of_the_replica_is_left_out(strategy: Any) -> None:
     channels = channel("a", name="x"), channel("c", name="y"), channel("out", name="z")

@@ -554,6 +554,7 @@ TARGETS: Sequence[Target] = (
             *("repair/sql/script.py", "repair/sql/channel_queries.py", "repair/sql/guard.py"),
             *("repair/sql/privileges.py", "repair/scripts/other_servers.py", "repair/render.py"),
             *("repair/sql/service_calls.py", "repair/scripts/simulated_actions.py"),
+            "repair/scripts/called_sets.py",
             *("repair/scripts/server_checks.py", "repair/scripts/around_channels.py"),
             *("repair/scripts/around_empty.py", "repair/scripts/around_rows.py"),
             *("repair/scripts/steps.py", "repair/repair_plan.py", "repair/model/action_content.py"),

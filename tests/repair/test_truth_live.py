@@ -1,7 +1,8 @@
 """Every strategy with a script, on real servers: no acknowledged row is lost unannounced.
 
 A row that a client was told is committed exists, after the plan, on every server that should have
-it, or the plan's runbook announced before that it will not. Each script is cut off behind each of
+it, or the plan's runbook announced before that it will not. Afterwards the audit has no finding but
+those that the plan announced. Each script is cut off behind each of
 its statements, and run again, twice.
 """
 
@@ -16,7 +17,7 @@ from compose.native.installation import Installation
 from compose.native.shapes import Topology, wait_for
 from repair import Plan
 from repair.render import RUNBOOK, render_files
-from tests.repair.live import examine, executed, rows
+from tests.repair.live import await_clean, examine, executed, rows
 from tests.repair.truth_faults import (
     attached_primary,
     by_hand,
@@ -318,6 +319,7 @@ def test_no_acknowledged_row_is_lost_unannounced(
             wait_for(topology[link.replica], executed(topology[link.source]))
     held = {name: rows(server, case.table) for name, server in topology.servers.items()}
     assert held == ends
+    await_clean(topology, announced={each.code for each in plan.afterwards})
 
 
 def run_cut_everywhere(topology: Topology, choice: Mapping[str, str] | None, plan: Plan) -> None:

@@ -43,7 +43,12 @@ def test_the_rest_and_the_reused_part_are_repaired(
     said = " ".join(capsys.readouterr().out.split())
     if is_undo:  # the rows of E4 are written once nothing newer of the replica is left
         assert "repair that first, then audit and plan again" in said
-        repaired(servers, tmp_path / "second", "E4=data_repair")
+        # The directory shows which contents the first plan emptied. They stay different in the logs.
+        repaired(
+            *(servers, tmp_path / "second", "E4=data_repair"),
+            leaves_one=True,
+            accepted=tmp_path / "first",
+        )
 
     kept = [] if is_undo else [row for row in tail if row[0] != first]
     assert rows(a, "lost.t") == rows(b, "lost.t") == sorted([*client, *kept])
@@ -56,10 +61,17 @@ def test_the_rest_and_the_reused_part_are_repaired(
     assert run(["repair", "check-data", a.dsn, b.dsn]) == 0
 
 
-def repaired(servers: Pair, out: Path, *choices: str, leaves_one: bool = False) -> None:
+def repaired(
+    servers: Pair,
+    out: Path,
+    *choices: str,
+    leaves_one: bool = False,
+    accepted: Path | None = None,
+) -> None:
     """Plan with contents, and apply the plan: the audit afterwards shows what it announced."""
     dsns = (servers.a.dsn, servers.b.dsn)
     chosen = [part for each in choices for part in ("--strategy", each)]
+    chosen += ["--accepted", str(accepted)] if accepted is not None else []
     status = run(["repair", "plan", "--pair", *dsns, "--content", *chosen, "--out", str(out)])
     assert status == int(leaves_one)
     journal = str(out.with_name("journal.sqlite"))

@@ -1,7 +1,7 @@
 """Queries servers for events of their event scheduler that run there.
 
-On a replica, an event that was replicated is disabled (REPLICA_SIDE_DISABLED, before 8.0.22
-SLAVESIDE_DISABLED), so it is not listed. `information_schema` lists only events of schemas on which
+On a replica, an event that was replicated has the status REPLICA_SIDE_DISABLED (another word in
+older versions), so it is not listed. `information_schema` lists only events of schemas on which
 the account has EVENT: an account without it sees none. Statements and columns are the same from 5.6
 to 9.7.
 """

@@ -17,7 +17,7 @@ from compose.native.installation import Installation
 from compose.native.shapes import Topology, wait_for
 from repair import Plan
 from repair.render import RUNBOOK, render_files
-from tests.repair.live import await_clean, examine, executed, rows
+from tests.repair.live import Examination, await_clean, examine, executed, rows
 from tests.repair.truth_faults import (
     attached_primary,
     by_hand,
@@ -347,7 +347,7 @@ def run_cut_everywhere(topology: Topology, choice: Mapping[str, str] | None, pla
             done = server.client(piece)
             if step.action in _PLAN_AGAIN and _PLAN_AGAIN[step.action] in done.stderr:
                 again = examine(topology)
-                left = {code: way for code, way in (choice or {}).items() if code in again.codes}
+                left = still_chosen(again, choice or {}, plan)
                 run_cut_everywhere(topology, left, again.plan(left))
                 return
             if _GO_ON in done.stderr:
@@ -355,6 +355,21 @@ def run_cut_everywhere(topology: Topology, choice: Mapping[str, str] | None, pla
             assert done.returncode == 0, f"{step.action}: {done.stderr}\n{piece[-300:]}"
         else:
             assert f"step {step.number} is done" in done.stdout
+
+
+def still_chosen(again: Examination, choice: Mapping[str, str], plan: Plan) -> dict[str, str]:
+    """Return what `repair plan --again` selects: the choices whose findings are left.
+
+    Once the lost GTIDs are there (E3), only the error of the receiver is left of it (A4).
+    """
+    left = {code: way for code, way in choice.items() if code in again.codes}
+    if (
+        not left
+        and "A4" in again.codes
+        and any(each.action == "StartChannel" for each in plan.steps)
+    ):
+        left["A4"] = "start_channel"
+    return left
 
 
 def pieces(script: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ How it works
 
 from __future__ import annotations
 
+import errno
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -58,7 +59,10 @@ class SavedStreams:
         weakref.finalize(self, self._held.close)
 
     def check(self, saved: Iterable[Saved]) -> dict[str, str]:
-        """Write the files; return why some cannot be written, by the id of the finding."""
+        """Write the files; return why some cannot be written, by the id of the finding.
+
+        Raises UsageProblem: the disk of this machine is full.
+        """
         problems: dict[str, str] = {}
         for each in saved:
             if not isinstance(each, StreamedContent) or each in self._files:
@@ -70,6 +74,7 @@ class SavedStreams:
             except _CannotWrite as problem:
                 problems[each.finding_id] = str(problem)
             except (pymysql.MySQLError, BinlogError, GtidSetTooLarge, OSError, UsageProblem) as why:
+                _refuse_full_disk(each, why)
                 problems[each.finding_id] = f"{each.read_from}: {why}"
             else:
                 self._files[each] = file
@@ -100,6 +105,15 @@ class SavedStreams:
 
             known = GivenDefinitions({}, tracked=tracked, say=self._say)
             _fill(file, RequestedTransactions(saved.gtids, source, self._seconds_max, known))
+
+
+def _refuse_full_disk(saved: StreamedContent, problem: Exception) -> None:
+    """Raise UsageProblem if only this machine keeps the content from being saved."""
+    if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
+        raise UsageProblem(
+            f"{saved.file_name}: no space is left in {tempfile.gettempdir()} for what the plan"
+            " leaves out; set TMPDIR to a directory that has more"
+        ) from problem
 
 
 def _definition(logged: LoggedDefinitions, key: TableKey, place: Place) -> TableDefinition:

@@ -148,8 +148,10 @@ def _saved(case: Case) -> tuple[tuple[Saved, ...], tuple[str, ...]]:
     if content is None or server is None:
         return (), (_not_saved(needing, why),)
     there = needing & server.available
-    if content.unwritable or not there:
-        return (), (_not_saved(needing, content.unwritable or why, server.name),)
+    if not there:
+        return (), (_not_saved(needing, why),)
+    if content.unwritable:
+        return (), (_not_saved(needing, content.unwritable, server.name),)
     left = needing - there
     problems = (_not_saved(left, f"it is in no binary log of {server.name}"),) if left else ()
     return (streamed_content(case.finding, server.name, there),), problems

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import stat
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 from compose.native.shapes import Pair
 from gtid_audit.cli import run
 from repair.adapters import collected_transactions, transactions_for_plan
-from tests.repair.live import await_clean, rows
+from tests.repair.live import await_clean, executed, rows
 
 
 @pytest.fixture(autouse=True)
@@ -78,3 +80,20 @@ def test_what_no_sql_can_express_is_named_with_the_reason(
     assert "a JSON document contains" in said
     assert "Copy the binary logs of" in said
     assert not list(out.glob("content-of-*"))
+
+
+def test_what_is_too_much_for_a_redo_is_redone_by_the_named_command(
+    pair97: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = pair97.a, pair97.b
+    wanted = errant(pair97)
+    capsys.readouterr()
+    run(["repair", "plan", "--pair", a.dsn, b.dsn, "--strategy", "E1=redo_on_source"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "was not read as SQL: more than 3 transactions. Where a log has it" in said
+    named = re.search("`gtid-audit (binlog show .*? --redo .*?) > FILE`", said)
+    assert named is not None
+    assert run(shlex.split(named[1].replace("SERVER", b.dsn))) == 0
+    done = a.client(capsys.readouterr().out, "--binary-mode")
+    assert done.returncode == 0, done.stderr
+    assert (rows(a, "own.t"), executed(a)) == (wanted, executed(b))

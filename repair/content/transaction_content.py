@@ -258,6 +258,7 @@ class TransactionContent:
     read_from: str | None  # None: no server that could be read has them
     classes: Mapping[ContentClass, GtidSet]
     unread: str = ""  # why some or all could not be read
+    unwritable: str = ""  # why its SQL cannot be written from the log either; "": not tried
     tables: tuple[TableChange, ...] = ()  # rows counted over all transactions
     statements: tuple[str, ...] = ()  # the first statements that are not row changes
     committed_first: datetime | None = None

@@ -116,6 +116,22 @@ def test_the_service_monitor_finds_the_service() -> None:
     assert port["targetPort"] in {each["name"] for each in pod["spec"]["containers"][0]["ports"]}
 
 
+def test_probes_ask_what_the_page_says_of_the_paths() -> None:
+    """Readiness must not ask /healthz: it is 200 before the first audit has ended."""
+    (container,) = of_kind("Deployment")["spec"]["template"]["spec"]["containers"]
+    named = {
+        name: container[f"{name}Probe"]["httpGet"]["path"] for name in ("readiness", "liveness")
+    }
+    assert named == {"readiness": "/readyz", "liveness": "/healthz"}
+    page = (ROOT / "docs/service.md").read_text()
+    assert re.search(
+        r"^\| `/readyz` \| 200 once an audit of each cluster has ended", page, re.MULTILINE
+    )
+    assert re.search(r"^\| `/healthz` .* for what restarts the service \|$", page, re.MULTILINE)
+    liveness = container["livenessProbe"]
+    assert liveness["timeoutSeconds"] < liveness["periodSeconds"]
+
+
 @pytest.mark.parametrize("kind", ["CronJob", "Deployment"])
 def test_pods_have_no_rights_and_write_to_volumes_only(kind: str) -> None:
     spec = of_kind(kind)["spec"]

@@ -15,7 +15,8 @@ import pytest
 
 SCRIPT = Path(__file__).parents[2] / "requirements/setup.sh"
 TOOLS = ("bash", "sed", "head", "grep", "dirname", "mkdir", "touch")  # of every Debian
-# `python3 -c` succeeds unless a word of MISSING is in its name and program (spaces are `_`); `python3 -m venv` leaves a mark.
+# `python3 -c` succeeds unless a word of MISSING is in its name and program, where spaces are `_`.
+# `python3 -m venv` leaves a mark.
 PYTHON = """\
 #!/bin/bash
 if [ "$1" = -c ]; then

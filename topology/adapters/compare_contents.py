@@ -39,6 +39,7 @@ from gtid import GtidSet
 from topology.adapters.connection import Way, way_to
 from topology.adapters.content_facts import Comparing, reading_of
 from topology.adapters.content_filters import filters_of
+from topology.adapters.install_command import install_command
 from topology.facts.content_pairs import linked_pairs, only_source, other_pairs
 from topology.facts.siblings import held_by_siblings
 from topology.questions.contents_to_compare import QUERY_SECONDS_MAX, RECENT, Looked
@@ -292,7 +293,8 @@ def _compare_newest(
 ) -> None:
     """Compare the newest transactions, if the packages for it are installed."""
     if any(find_spec(module) is None for module in ("numpy", "numba", "pyarrow")):
-        text = "compared only around restarts; to compare more: pip install 'gtid-audit[columns]'"
+        more = install_command("columns")
+        text = f"compared only around restarts; to compare more: {more}"
         search.note(Unread(f"{left.name}, {right.name}", text, is_lasting=True))
         return
     from binlog.adapters.compare_all import compare_newest

@@ -5,6 +5,7 @@ A tool that is not on this machine skips its test by name. The rest needs none.
 
 import ast
 import grp
+import json
 import os
 import pwd
 import re
@@ -19,13 +20,32 @@ import yaml
 from typer.testing import CliRunner
 
 from compose.native.installation import ProviderMissing, require_tool
+from compose.native.npm import PinnedPackage
 from gtid_audit.cli import app
+from tests.typescript import compile_or_skip
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 MANIFESTS = sorted(DEPLOY.glob("kubernetes/*.yaml"))
 UNITS = sorted(DEPLOY.glob("systemd/*"))
 KUBERNETES_VERSIONS = ("1.29", "1.33")
+OPERATOR = (
+    PinnedPackage(
+        "@kubernetes-models/prometheus-operator",
+        "6.0.0",
+        "sha512-ySNW4T6U6Vn86bmcJ/emmAYJ/UrzpNvzxWexWJSALwgiO4FqCgL6WoqFsOReSiMhw/LlF+MljQvoiwD3RnaGmg==",
+    ),
+    PinnedPackage(
+        "@kubernetes-models/apimachinery",
+        "3.0.2",
+        "sha512-6Vbzr/tinxPBGGdfYjXiV9WPj8PEhyiqGJiWhXrsihK7h6glPj4HKUxZ0YwYXH/5uucm/NVef/xY3vZ4Crj1Fg==",
+    ),
+    PinnedPackage(
+        "@kubernetes-models/base",
+        "6.0.1",
+        "sha512-pXKCFeSoL6RsMxoPDwaJ5JtijVjeuNCacgtYS9dImF7qFdzdc9lcQbem6y6Ug7/K6/bFOWdTu3qIX88IK81o0A==",
+    ),
+)
 _CALL = re.compile(r"gtid-audit(?:\", \")?\W+(audit|serve)\b(.*)")
 
 
@@ -101,15 +121,31 @@ def test_kubernetes_takes_the_manifests(kind: str, version: str) -> None:
     kubernetes_validate.validate(of_kind(kind), version, strict=True)
 
 
+@pytest.mark.slow
+def test_the_operators_types_take_the_service_monitor(tmp_path: Path) -> None:
+    monitor = of_kind("ServiceMonitor")
+    head = "import type {IServiceMonitor} from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1';"
+    code = f"{head}\nexport const monitor: IServiceMonitor = "
+    (tmp_path / "right.ts").write_text(code + json.dumps(monitor))
+    endpoint, *_ = monitor["spec"]["endpoints"]
+    for number, part in enumerate((endpoint, monitor["spec"]["selector"])):
+        part["unknown"] = "10s"
+        (tmp_path / f"wrong{number}.ts").write_text(code + json.dumps(monitor))
+        del part["unknown"]
+    errors = compile_or_skip(tmp_path, *OPERATOR)
+    refused = re.findall(r"^(\w+)\.ts.*'\"?unknown\"?' does not exist", errors, re.MULTILINE)
+    assert (refused, errors.count("error TS")) == (["wrong0", "wrong1"], 2), errors
+
+
 def test_the_service_monitor_finds_the_service() -> None:
-    """Its schema is the Prometheus Operator's, which no package at hand has: it is read here."""
     monitor, service = of_kind("ServiceMonitor"), of_kind("Service")
     assert monitor["apiVersion"] == "monitoring.coreos.com/v1"
-    assert set(monitor["spec"]) == {"selector", "endpoints"}
     wanted = monitor["spec"]["selector"]["matchLabels"]
     assert wanted.items() <= service["metadata"]["labels"].items()
     (endpoint,), (port,) = monitor["spec"]["endpoints"], service["spec"]["ports"]
-    assert set(endpoint) <= {"port", "path", "interval", "scrapeTimeout"}
+    seconds = [re.fullmatch(r"(\d+)s", endpoint[name]) for name in ("scrapeTimeout", "interval")]
+    timeout, interval = [int(each[1]) for each in seconds if each is not None]
+    assert timeout <= interval  # Prometheus refuses it otherwise
     assert endpoint["port"] == port["name"]
     pod = of_kind("Deployment")["spec"]["template"]
     assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 from urllib.request import urlopen
 
 import pytest
@@ -54,9 +53,9 @@ def scrape(folder: Path, configuration: str, target: str) -> None:
         f"--storage.tsdb.path={folder / 'data'}",
         f"--web.listen-address={url.removeprefix('http://')}",
     ]
-    [query] = re.findall(r"^\$ curl -sG 127\.0\.0\.1:9090(\S+) .*'query=(.*)'$", PAGE, re.MULTILINE)
+    [query] = re.findall(r"^\$ curl -s '127\.0\.0\.1:9090(/api/\S+)'$", PAGE, re.MULTILINE)
     with running(command, ready=f"{url}/-/ready", log=folder / "log"):
-        asked = f"{url}{query[0]}?{urlencode({'query': query[1]})}"
+        asked = f"{url}{query}"
         awaited(lambda: answered(asked)["data"]["result"])
         [verdict] = answered(asked)["data"]["result"]
         assert (verdict["metric"]["cluster"], verdict["metric"]["verdict"]) == ("orders", "OK")

@@ -64,7 +64,7 @@ TEXTS: tuple[ErrorText, ...] = (
                 " equal and the data differs."
             ),
             (
-                "The replica's binary log still has the content: redo the transactions on the"
+                "If the replica's binary log has their content, redo the transactions on the"
                 " source, or undo them on the replica."
             ),
         ),

@@ -203,7 +203,7 @@ STRATEGY_ROWS = (
             "redo_on_source",
             False,
             "restores transactions whose commit was never confirmed to the clients",
-            "the replica's binary log still has the content; apply it before the source reuses"
+            "executes on the source what the replica's binary log has, before the source reuses"
             " the GTIDs",
         ),
         answers="E1 E3 J3",

@@ -7,6 +7,7 @@ every cause that the evidence does not exclude.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from gtid import GtidSet
 from topology.catalogue.findings import Evidence, Finding, Grade
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.lost import Cause, Loss, losses_of
@@ -61,12 +62,25 @@ def crash_lost(facts: ClusterFacts) -> Iterator[Finding]:
             loss,
             f"{loss.origin} has lost {many(loss.gtid_set)} of its own that {loss.holder} still has."
             f" {distance_to(loss)} Then the sets look equal and the data differs."
+            + _unlogged_text(facts, loss)
             + ("" if has_no_rows else _ROWS_KEPT)
             + ("" if is_proved else _causes(loss)),
             None
             if is_proved and has_no_rows
             else ("check_data", "redo_on_source", "undo_on_replica"),
         )
+
+
+def _unlogged_text(facts: ClusterFacts, loss: Loss) -> str:
+    """Return what its holder does not have in its logs either; "" if it has all of it."""
+    holder = facts.last[loss.holder]
+    gone = loss.gtid_set & (holder.gtid_executed or GtidSet()) - holder.logged
+    if not gone:
+        return ""
+    return (
+        f" {loss.holder} has {many(gone)} of them in no binary log either: they cannot be redone or"
+        " undone from there."
+    )
 
 
 def history_reset(facts: ClusterFacts) -> Iterator[Finding]:

@@ -30,7 +30,8 @@ from spark_audit.adapters.stored_pieces import evaluate_piece, pieces_of
 from spark_audit.result_columns import AUDIT_SCHEMA
 from spark_audit.summary import FleetSummary
 from tests.spark_audit.cluster import Cluster, Job, bare_python, environment, standalone
-from topology.adapters.stored_runs import COMPLETE, RECORD, files_of_run, latest_run
+from topology.adapters.run_directory import COMPLETE
+from topology.adapters.stored_runs import RECORD, files_of_run, latest_run
 from topology.catalogue.findings import Verdict
 from topology.documents.run_record import RunRecord
 from topology.policy import Policy

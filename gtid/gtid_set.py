@@ -18,6 +18,7 @@ from uuid import UUID
 from gtid import boundaries as line
 from gtid.boundaries import TruthTable
 from gtid.boundary_sequence import GNO_END, Boundaries, settled
+from gtid.counted_nouns import counted
 from gtid.errors import GnoOutOfRange, GtidSetTooLarge, MalformedInterval
 from gtid.gtid import Gtid
 from gtid.text import (
@@ -25,7 +26,6 @@ from gtid.text import (
     TEXT_BYTES_MAX,
     TSIDS_MAX,
     Ranges,
-    counted,
     end_after,
     format_ranges,
     in_order,

@@ -13,6 +13,7 @@ import shlex
 import textwrap
 from itertools import groupby
 
+from gtid.counted_nouns import counted
 from repair.model.actions import AppendPurged, InjectEmpty
 from repair.repair_plan import (
     Afterwards,
@@ -134,7 +135,7 @@ def render_check(plan: Plan, step: Step, check: Check) -> str:
 
 def render_runbook(plan: Plan) -> str:
     """Return what the operator reads before and while running the scripts."""
-    steps = "1 step" if plan.scripts_count == 1 else f"{plan.scripts_count} steps"
+    steps = counted(plan.scripts_count, "step")
     lines = [
         f"# Repair of {_line(plan.cluster)}",
         "",

@@ -36,6 +36,7 @@ from binlog.content.compare import (
 from binlog.errors import BinlogError
 from binlog.scan import EventGroup
 from gtid import Gtid, GtidSet, Tsid
+from gtid.counted_nouns import counted
 
 # How many own transactions are compared first after a restart, and at most if they differ. Lost
 # transactions are those that were not synced to disk: at most a few seconds of work.
@@ -114,10 +115,9 @@ class Compared:
     is_cut: bool = False  # a limit was reached while transactions still differed
 
 
-def counted(gtids: GtidSet) -> str:
+def gtids_in_words(gtids: GtidSet) -> str:
     """Return the number of GTIDs and the set as text: `3 GTIDs, UUID:1-3`."""
-    number = gtids.gtid_count
-    return f"{number:,} GTID{'' if number == 1 else 's'}, {gtids.shortened()}"
+    return f"{counted(gtids.gtid_count, 'GTID')}, {gtids.shortened()}"
 
 
 def compare_after_starts(
@@ -287,7 +287,7 @@ class ContentSearch:
         return found
 
     def _note_gone(self, logs: ComparedLogs, gone: GtidSet) -> None:
-        text = f"purged, or never in these logs: {counted(gone)}"
+        text = f"purged, or never in these logs: {gtids_in_words(gone)}"
         self.note(Unread(logs.name, text, is_lasting=True))
 
     def held(self, wanted: GtidSet) -> GtidSet:
@@ -326,7 +326,9 @@ class ContentSearch:
             absent = chunk - self._gtids
             if absent and len(self._unread) == unread:
                 names = f"{self._left.name}, {self._right.name}"
-                self.note(Unread(names, f"not in both logs: {counted(absent)}", is_lasting=True))
+                self.note(
+                    Unread(names, f"not in both logs: {gtids_in_words(absent)}", is_lasting=True)
+                )
 
     def compare(self, wanted: GtidSet) -> GtidSet:
         """Compare some transactions; return those after which the search continues."""

@@ -19,7 +19,7 @@ from uuid import UUID
 from binlog.content.compare import Agreement, Comparison, Version
 from binlog.content.compared_parts import LeftOut
 from binlog.content.content_digest import Content, RowsPart, StatementPart
-from binlog.content.reuse import Compared, counted
+from binlog.content.reuse import Compared, gtids_in_words
 from binlog.log_times import EPOCH, moment
 from gtid import Gtid, GtidSet
 from topology.adapters.transaction_summary import in_short
@@ -139,7 +139,7 @@ def _not_comparable(
 ) -> Iterator[UnreadContent]:
     """Report, by reason, the transactions of which both versions were read without an answer."""
     for why, of_reason in gtids.items():
-        which = counted(GtidSet.of(of_reason))
+        which = gtids_in_words(GtidSet.of(of_reason))
         yield UnreadContent(names[1], f"not comparable with {names[0]}: {which}: {why}")
 
 

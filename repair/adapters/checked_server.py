@@ -7,6 +7,7 @@ import pymysql
 from pymysql.constants import ER
 
 from binlog.adapters.server_errors import server_words
+from binlog.adapters.set_statements import SETTLED_SETS
 from binlog.quoting import quote_identifier, quote_string
 from gtid import GtidSet
 from repair.data_check.checked_tables import SYSTEM_SCHEMAS, CheckedTable, JsonForm, tables_from
@@ -20,7 +21,6 @@ from topology.readings.version import ServerVersion
 _DENIED: Final = frozenset(
     {ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR}
 )
-_SETS: Final = "SELECT @@GLOBAL.gtid_owned AS owned, @@GLOBAL.gtid_executed AS executed"
 _VERSION: Final = "SELECT VERSION() AS version"
 _JSON_TABLE: Final = ServerVersion(8, 0, 4)
 _NOT_OURS: Final = ", ".join(map(quote_string, SYSTEM_SCHEMAS))
@@ -84,7 +84,7 @@ class CheckedServer:
 
     def executed(self) -> GtidSet:
         """Return what is executed or being committed: its rows may be visible already."""
-        row = only_row(self.rows(_SETS, "executed"), _SETS)
+        row = only_row(self.rows(SETTLED_SETS, "executed"), SETTLED_SETS)
         return GtidSet.parse(str(row["executed"])) | parse_owned(str(row["owned"]))
 
     def server_uuid(self) -> UUID:

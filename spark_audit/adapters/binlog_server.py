@@ -20,6 +20,7 @@ import pyarrow as pa
 import pymysql
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from binlog.adapters.set_statements import SENT_SETS
 from binlog.adapters.stream import Only
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.ledger.ledger_sets import gtids_of
@@ -35,10 +36,7 @@ from topology.adapters.inventory.targets import Accounts
 from topology.adapters.mysql import connect
 from topology.readings.target import ServerTarget
 
-_SETS: Final = (
-    "SELECT @@GLOBAL.gtid_purged AS gtid_purged, @@GLOBAL.gtid_executed AS gtid_executed,"
-    " @@GLOBAL.server_uuid AS server_uuid"
-)
+_SETS: Final = f"SELECT {SENT_SETS}, @@GLOBAL.server_uuid AS server_uuid"
 
 T = TypeVar("T")
 

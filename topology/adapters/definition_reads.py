@@ -19,6 +19,7 @@ from typing import Final, Self
 import pymysql
 from pymysql.constants import ER
 
+from binlog.adapters.set_statements import SETTLED_SETS
 from gtid import GtidSet
 from topology.adapters.answers import FactsOfConnection, NotShown, Row, rows_of, text_of
 from topology.adapters.connection import Connection, connect
@@ -27,7 +28,6 @@ from topology.adapters.definition_statements import (
     GRANTS,
     GROUP_BYTES_MAX,
     SESSION_COLUMNS,
-    SETS,
     SETTINGS,
     SHOWN_AS,
     DigestQuery,
@@ -218,7 +218,7 @@ class DefinitionReader:
 
     def _sets(self) -> tuple[GtidSet, GtidSet]:
         """Return the GTIDs that sessions own, and those executed, read in this order."""
-        row = self._one(SETS, "executed")
+        row = self._one(SETTLED_SETS, "executed")
         return parse_owned(text_of(row["owned"])), GtidSet.parse(text_of(row["executed"]))
 
     def _bytes_max(self) -> int:

@@ -24,7 +24,6 @@ from topology.definitions.schema_objects import SYSTEM_SCHEMAS, ObjectKey, Objec
 from topology.readings.version import ServerVersion
 
 GROUP_BYTES_MAX: Final = 1024**2
-SETS: Final = "SELECT @@GLOBAL.gtid_owned AS owned, @@GLOBAL.gtid_executed AS executed"
 GRANTS: Final = "SHOW GRANTS"
 SETTINGS: Final = (
     "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('lower_case_table_names', 'gtid_mode',"

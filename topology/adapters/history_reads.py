@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Final
 
 from binlog.adapters.compare_server import ServerCompared
+from binlog.adapters.set_statements import SETTLED_SETS
 from binlog.adapters.stream import FromPlace
 from binlog.adapters.stream_packets import dump_events
 from binlog.adapters.stream_session import RequestLimits
@@ -137,7 +138,7 @@ def schemas_count_of(
     with closing(way) as connection, connection.cursor() as cursor:
         cursor.execute("SHOW DATABASES")
         names = {str(name).lower() for row in cursor.fetchall() for name in row.values()}
-        cursor.execute("SELECT @@GLOBAL.gtid_owned AS owned, @@GLOBAL.gtid_executed AS executed")
+        cursor.execute(SETTLED_SETS)
         now = [
             (row.get("owned"), GtidSet.parse(str(row.get("executed")))) for row in cursor.fetchall()
         ]

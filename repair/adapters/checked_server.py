@@ -14,7 +14,7 @@ from repair.data_check.checked_tables import SYSTEM_SCHEMAS, CheckedTable, JsonF
 from repair.data_check.part_queries import SESSION
 from topology.adapters.answers import Row, only_row, rows_of
 from topology.adapters.connection import Connection, connect
-from topology.adapters.status import parse_owned
+from topology.adapters.settled_sets import settled_in
 from topology.readings.target import ServerTarget
 from topology.readings.version import ServerVersion
 
@@ -84,8 +84,8 @@ class CheckedServer:
 
     def executed(self) -> GtidSet:
         """Return what is executed or being committed: its rows may be visible already."""
-        row = only_row(self.rows(SETTLED_SETS, "executed"), SETTLED_SETS)
-        return GtidSet.parse(str(row["executed"])) | parse_owned(str(row["owned"]))
+        owned, executed = settled_in(self.rows(SETTLED_SETS, "executed"))
+        return executed | owned
 
     def server_uuid(self) -> UUID:
         """Return which server it is."""

@@ -1,4 +1,4 @@
-"""Reads the text of GTID sets, one row at a time, with the grammar of gtid/text.py.
+"""Reads the text of GTID sets, one row at a time, with the grammar of gtid/gtid_text.py.
 
 How it works
 ------------

@@ -12,7 +12,7 @@ from binlog.quoting import quote_identifier, quote_string
 from gtid import GtidSet
 from repair.data_check.checked_tables import SYSTEM_SCHEMAS, CheckedTable, JsonForm, tables_from
 from repair.data_check.part_queries import SESSION
-from topology.adapters.answers import Row, only_row, rows_of
+from topology.adapters.answered_rows import Row, only_row, rows_of
 from topology.adapters.connection import Connection, connect
 from topology.adapters.settled_sets import settled_in
 from topology.readings.target import ServerTarget

@@ -20,7 +20,7 @@ import pymysql
 
 from binlog.adapters.shown_definitions import shown_definition
 from gtid import GtidSet
-from topology.adapters.answers import (
+from topology.adapters.answered_rows import (
     UNEXPECTED,
     FactsOfConnection,
     NotShown,

@@ -23,7 +23,7 @@ from typing import Final
 import pymysql
 
 from binlog.adapters.set_statements import OWNED
-from topology.adapters.answers import FactsOfConnection, NotShown, Row, rows_of, text_of
+from topology.adapters.answered_rows import FactsOfConnection, NotShown, Row, rows_of, text_of
 from topology.adapters.connection import Connection, connect
 from topology.adapters.hidden_workers import SYSTEM_USER
 from topology.adapters.reading_statements import VERSION

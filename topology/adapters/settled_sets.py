@@ -6,7 +6,7 @@ session at the time of the question is in one of the two.
 
 from binlog.adapters.set_statements import SETTLED_SETS
 from gtid import GtidSet
-from topology.adapters.answers import Row, only_row, rows_of
+from topology.adapters.answered_rows import Row, only_row, rows_of
 from topology.adapters.connection import Connection
 from topology.adapters.status import parse_owned
 
@@ -14,7 +14,7 @@ from topology.adapters.status import parse_owned
 def read_settled(connection: Connection) -> tuple[GtidSet, GtidSet]:
     """Return the GTIDs that sessions own, and those executed.
 
-    Raises pymysql.MySQLError and OSError, and one of UNEXPECTED (answers.py).
+    Raises pymysql.MySQLError and OSError, and one of UNEXPECTED (answered_rows.py).
     """
     return settled_in(rows_of(connection, SETTLED_SETS, "executed"))
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import pymysql
 from pymysql.constants import ER
 
-from topology.adapters.answers import only_row, rows_of, text_of
+from topology.adapters.answered_rows import only_row, rows_of, text_of
 from topology.adapters.connection import Connection
 from topology.adapters.reading_statements import LOG_RETENTION, VERSION
 from topology.adapters.vendor_reasons import with_vendor_reason

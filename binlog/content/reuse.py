@@ -33,6 +33,7 @@ from binlog.content.compare import (
     Version,
     compare_versions,
 )
+from binlog.content.server_starts import ServerStart
 from binlog.errors import BinlogError
 from binlog.scan import EventGroup
 from gtid import Gtid, GtidSet, Tsid
@@ -47,15 +48,6 @@ COMPARED_MAX: Final = 20_000
 _ALL: Final = 2**63  # above the highest GNO: a run, or one file of it, in a single set
 # How many of the requested transactions are read and compared together.
 GIVEN_AT_ONCE: Final = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """A restart of a server, identified by the log that began then."""
-
-    file: str
-    # Seconds since 1970, by the server's clock.
-    started_at_seconds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +74,16 @@ class ComparedLogs(Protocol):
     def has_each_once(self) -> bool:
         """Return whether `groups_of` never yields two transactions with one GTID."""
 
-    def starts(self) -> Iterator[Start | Unread]:
+    def starts(self) -> Iterator[ServerStart | Unread]:
         """Return the restarts to check, the latest first."""
 
-    def own_since(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
+    def own_since(self, start: ServerStart, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
         """Yield the GTIDs that the server itself committed between a restart and the next one.
 
         Each set has the first `next(sizes)` GNOs of each remaining interval (`first_of_each`).
         """
 
-    def own_before(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
+    def own_before(self, start: ServerStart, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
         """Yield the unpurged GTIDs that the server itself committed before a restart.
 
         Each set has the last `next(sizes)` GNOs of each remaining interval (`last_of_each`).
@@ -110,7 +102,7 @@ class Compared:
 
     comparisons: tuple[Comparison, ...]
     gtids: GtidSet  # all GTIDs that were compared
-    starts: tuple[tuple[str, Start], ...]  # the restarts that were checked, with the server's name
+    starts: tuple[ServerStart, ...]  # the restarts that were checked
     unread: tuple[Unread, ...]
     is_cut: bool = False  # a limit was reached while transactions still differed
 
@@ -188,7 +180,7 @@ class ContentSearch:
         self._right = right
         self._found: dict[Gtid, Comparison] = {}
         self._gtids = GtidSet()
-        self._starts: list[tuple[str, Start]] = []
+        self._starts: list[ServerStart] = []
         self._unread: dict[Unread, None] = {}
         self._is_cut = False
         self._read: dict[str, dict[Gtid, Version]] = {}  # by log, for the next comparison only
@@ -202,12 +194,12 @@ class ContentSearch:
                 if isinstance(start, Unread):
                     self.note(start)
                     continue
-                self._starts.append((origin.name, start))
+                self._starts.append(start)
                 self._look_after(origin, start)
         except BinlogError as error:
             self.note(Unread(origin.name, str(error)))
 
-    def _look_after(self, origin: ComparedLogs, start: Start) -> None:
+    def _look_after(self, origin: ComparedLogs, start: ServerStart) -> None:
         """Compare forward and backward from a restart, in each direction while they differ.
 
         The sets of both directions are requested together: one request to each server.

@@ -12,7 +12,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -27,7 +27,6 @@ from topology.readings.contents import (
     ContentDifference,
     ContentReading,
     Difference,
-    StartLookedAt,
     TransactionVersion,
     UnreadContent,
 )
@@ -80,10 +79,7 @@ def reading_of(compared: Compared, comparing: Comparing, *, read_at: datetime) -
     return ContentReading(
         read_at=read_at,
         compared_count=compared.gtids.gtid_count - len(undecided),
-        starts=tuple(
-            StartLookedAt(log, datetime.fromtimestamp(start.started_at_seconds, UTC), start.file)
-            for log, start in compared.starts
-        ),
+        starts=compared.starts,
         differences=tuple(differences),
         unread=tuple(sorted(set(unread))),
         is_cut=compared.is_cut,

@@ -286,7 +286,7 @@ class _Work:
         for action, setting in simulated.settings:
             after = self.steps[-1].number if self.steps else 0
             self.steps.append(make_step(action, setting, after=after, finding=finding))
-            self.warnings.extend(self.steps[-1].warnings)
+            self.warnings.extend(self.steps[-1].procedure.warnings)
         for server, new in simulated.declared:
             self.declared[server] = self.declared.get(server, GtidSet()) | new
         self.model = simulated.model

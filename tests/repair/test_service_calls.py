@@ -39,7 +39,7 @@ def planned(servers: Model, **choices: str) -> Plan:
 
 
 def scripts(plan: Plan) -> str:
-    return "\n".join(line for step in plan.steps for line in step.statements)
+    return "\n".join(line for step in plan.steps for line in step.procedure.statements)
 
 
 def reasons(plan: Plan) -> str:
@@ -55,8 +55,8 @@ def test_an_empty_transaction_on_rds_is_a_call_of_its_procedure() -> None:
     assert "CALL mysql.rds_skip_transaction_with_gtid(''" in text
     assert "gtid_next" not in text, "no account of RDS may set it"
     assert "EXECUTE on the service's procedures in mysql" in step.privileges
-    assert any("calls procedures of RDS" in each for each in step.warnings)
-    assert not any("REPLICATION_APPLIER" in each.condition for each in step.preconditions)
+    assert any("calls procedures of RDS" in each for each in step.procedure.warnings)
+    assert not any("REPLICATION_APPLIER" in each.condition for each in step.procedure.preconditions)
 
 
 def test_a_call_is_not_made_for_what_is_executed() -> None:

@@ -12,10 +12,10 @@ from binlog.adapters.schema_events import begun_at_seconds, server_events
 from binlog.adapters.server_errors import read_answer
 from binlog.adapters.shown_definitions import show_create_table, shown_definition
 from binlog.schema.column_types import Timestamps
+from binlog.schema.schema_facts import SchemaFacts
 from binlog.schema.show_create import definition_from_create
 from binlog.schema.table_definitions import TableDefinition
 from binlog.schema.table_history import Place, TableKey
-from binlog.schema.tracker import SchemaFacts
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

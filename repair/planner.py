@@ -52,7 +52,7 @@ Example: source `a` has eight replicas whose channels are stopped, and a start o
 
 These are seven audits, where one for each replica would be eight. Of 1,000 replicas, one like r5
 costs about twenty audits, and without it there is one. The plan is the same as that of one audit
-for each step, which tests compare (tests/repair).
+for each step: tests/simulation/test_steps_together.py compares them.
 
 Why simpler ways fail:
 

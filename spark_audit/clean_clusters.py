@@ -190,7 +190,9 @@ def clean_clusters(batch: ClusterBatch) -> tuple[Flags, Sets]:
 def _keep_plain_sets(starts: Numbers, executed: GtidSetColumn, clean: Flags) -> None:
     """Keep the clusters without sets in many pieces, numbers nearly used up, and dead UUIDs.
 
-    At most one UUID is each server's own. A UUID has a TSID for each of its tags.
+    At most one UUID is each server's own. A UUID has a TSID for each of its tags. The bounds are
+    the least that a policy may set, because this module does not know the policy: a set within them
+    is reported under none.
     """
     clusters = _clusters_of_rows(starts)
     owners = (np.diff(starts) // 2)[clusters]

@@ -20,6 +20,30 @@
    begins a log with a creation time.
 5. Logs that cannot be read are reported with the reason, and never count as agreement.
 6. This module is pure: a `ComparedLogs` reads the logs.
+
+How it works
+------------
+`ContentSearch` has the state: what differs, which GTIDs were compared, and what could not be read.
+From each restart the search goes in two ways, forward and backward. A way yields windows: 4 GNOs of
+each interval, then 8, 16 and so on (`_sizes`). A way ends when its last window agreed.
+
+Example: server `a` has committed UUID:1-100. It lost :91-100 in a crash, and reused :91-95 since.
+The other server has :1-100, as `a` had sent them before.
+
+    request 1    forward :91-94, backward :87-90    :91-94 differ, :87-90 agree
+    request 2    forward :95                        it differs; nothing of `a` is left
+
+The result has :91-95, each with both versions. A request reads the windows of all open ways from
+each log, because a request costs more than the transactions in it.
+
+Invariants: a GTID counts as compared only if both versions were read. What is purged, or cannot be
+read, is in `unread` with the reason. Each window of a way is disjoint from those before it, so the
+search ends: at the end of the logs, or at COMPARED_MAX, and then the result is marked as cut.
+
+Why simpler ways fail: to compare all transactions reads both logs as a whole, which an audit of a
+server in use must not do. To compare the sets shows nothing: both servers have every one of these
+GTIDs. To compare only the last transactions misses a restart long ago, after which 1,000 others
+agreed. To stop at the first that agrees in one way would miss the other way.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -27,7 +27,7 @@ entries that it makes. It reads no file and queries no server; payloads must be 
 Invariants:
 1. A definition is never guessed, because a wrong one assigns values to wrong columns.
 2. `catalogue` changes only by the entries that are returned, by the databases and by the temporary
-   tables. Whoever stores the entries can return to any place (table_history.py).
+   tables. A store of the entries can return to any place (table_history.py).
 3. A table without an entry is not ABSENT. The log may begin after its CREATE TABLE. It is ABSENT
    only if the log created its database, so that all its tables are known (`Database.is_whole`).
 4. A statement that changed nothing makes no entry: CREATE TABLE IF NOT EXISTS of a table that

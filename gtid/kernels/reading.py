@@ -50,9 +50,10 @@ each interval and each tag has a colon before it. So `count_colons` is enough to
 before reading, and no kernel has to grow an array.
 
 The limits of a row are checked before it is read, because a server or a file may send any text. Its
-bytes are known. Each interval has a colon, and n bytes have at most n colons: so the colons are only
-counted for a row with more bytes than intervals are permitted. `read_rows` writes rows[row] before
-it reads a row, so a row that is null, too large or faulty is an empty one in the layout.
+bytes are known. Each interval has a colon, and n bytes have at most n colons. So the colons are
+only counted for a row with more bytes than intervals are permitted. `read_rows` writes rows[row]
+before it reads a row. So a row that is null, too large or faulty is an empty one in the layout,
+and later rows begin where it would have begun.
 
 A parser in Python or a regular expression for each row costs objects for each interval. Reading
 first and validating the order later would need a second pass over all rows.

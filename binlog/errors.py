@@ -5,8 +5,8 @@
 2. `UnsupportedBinlog`: the bytes are valid, but of a kind that this version does not read.
    `UnreadableBinlog`: the operating system cannot read them.
 3. `BinlogMisuse`: the caller.
-4. `DumpRefused`, `StatementRefused`: the server. `DumpTimedOut`, `DumpBroken`: the network, or a
-   server that is down.
+4. `DumpRefused`, `StatementRefused`: the server. `UnsupportedServer`: its kind or version.
+   `DumpTimedOut`, `DumpBroken`: the network, or a server that is down.
 5. `LimitExceeded`: a limit that the caller set; the data may be valid.
 
 A divergence between servers is never an exception: it is a finding, defined in another package.
@@ -95,6 +95,15 @@ class StatementRefused(BinlogError):
         super().__init__(f"the server answered with error {code}: {text}")
         self.code = code
         self.text = text
+
+
+class UnsupportedServer(BinlogError):
+    """A server whose logs this version does not read: of MariaDB, for example, or before 5.6."""
+
+    def __init__(self, *, name: str, what: str) -> None:
+        super().__init__(f"{name}: {what}")
+        self.name = name
+        self.what = what
 
 
 class UnexpectedAnswer(BinlogError):

@@ -41,6 +41,26 @@ def binary_log_filter(
     return Filtered(source=here, replica=there, gtids=gtids)
 
 
+def channel_filter(
+    topology: Topology, *, source: str = "first", on: str = "middle", replica: str = "last"
+) -> Filtered:
+    """Let the channel of a server ignore a schema, and its source change that schema.
+
+    Afterwards: all sets are equal, all threads run, and the row is missing on two servers.
+    """
+    here, there = topology[on], topology[replica]
+    table_on(topology[source], here, _SCHEMA)
+    topology.settle()
+    here.execute(
+        here.dialect.stop_applier,
+        f"CHANGE REPLICATION FILTER REPLICATE_IGNORE_DB = ({_SCHEMA})",
+        here.dialect.start_applier,
+    )
+    gtids = commit(topology[source], _INSERT)
+    wait_for(there, gtids)
+    return Filtered(source=topology[source], replica=there, gtids=gtids)
+
+
 def ignore_server(replica: Server, *server_ids: int) -> None:
     """Set IGNORE_SERVER_IDS of a channel, which servers before 8.0 permit with GTIDs."""
     listed = ", ".join(map(str, server_ids))

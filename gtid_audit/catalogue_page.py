@@ -38,8 +38,8 @@ def _entry(entry: CatalogueEntry) -> Iterator[str]:
     yield f"* **Why:** {entry.arises}"
     yield f"* **Proof:** {entry.proof}"
     for strategy in entry.strategies:
-        unattended = " May run unattended." if strategy.automatic else ""
-        yield f"* **{strategy.name}:** {strategy.why}. Risk: {strategy.risk}.{unattended}"
+        by_policy = " `reconcile` may apply it (`policy.reconcile`)." if strategy.automatic else ""
+        yield f"* **{strategy.name}:** {strategy.why}. Risk: {strategy.risk}.{by_policy}"
 
 
 if __name__ == "__main__":

@@ -1,18 +1,19 @@
 """Checks whether the packages of an extra are installed before a command needs them.
 
-An error states the command that installs the smallest extra with them. `--help` of a command states
-what it needs: the texts are here, too.
+An error states the command that adds the smallest extra with them, for pip, pipx or uv. `--help` of
+a command states what it needs: the texts are here, too.
 """
 
 from importlib.util import find_spec
 from typing import Final
 
 from gtid_audit.exits import UsageProblem
+from topology.adapters.install_command import install_command
 
-INSTALL_COLUMNS: Final = "pip install 'gtid-audit[columns]'"
-INSTALL_PANDAS: Final = "pip install 'gtid-audit[pandas]'"
-INSTALL_SPARK: Final = "pip install 'gtid-audit[spark]'"
-INSTALL_SERVE: Final = "pip install 'gtid-audit[serve]'"
+INSTALL_COLUMNS: Final = install_command("columns")
+INSTALL_PANDAS: Final = install_command("pandas")
+INSTALL_SPARK: Final = install_command("spark")
+INSTALL_SERVE: Final = install_command("serve")
 NEEDS_SERVE: Final = f"Needs the extra [serve]: {INSTALL_SERVE}"
 NEEDS_COLUMNS: Final = f"Needs the extra [columns]: {INSTALL_COLUMNS}"
 FILES_NEED_COLUMNS: Final = f"Log files need the extra [columns]: {INSTALL_COLUMNS}"

@@ -6,6 +6,7 @@ The page is generated: do not edit it by hand. A test compares it with the catal
 import sys
 from collections.abc import Iterator
 
+from gtid_audit.operator_actions import OPERATOR_ACTIONS
 from repair.strategies.definition_scenarios import SCENARIOS, Scenario
 from topology.catalogue.strategy_table import RECONCILABLE
 from topology.catalogue.verdict_table import CATALOGUE, FAMILIES, CatalogueEntry
@@ -20,6 +21,8 @@ _HEAD = (
     "* **by policy**: may be listed in `policy.reconcile`.",
     "* **by an operator**: the plan shows what to decide; select it with `--strategy`, or follow",
     "  the instruction of the plan.",
+    "* **what the user does**: where no policy lists the strategy, or the plan does not take it by",
+    "  default.",
 )
 
 
@@ -52,8 +55,8 @@ def _lines() -> Iterator[str]:
         yield ""
         yield f"## {family}: {heading}"
         yield ""
-        yield "| finding | by policy | by an operator |"
-        yield "|---|---|---|"
+        yield "| finding | by policy | by an operator | what the user does |"
+        yield "|---|---|---|---|"
         yield from map(_row, entries)
         if family == "S":
             yield from _DEFINITIONS
@@ -64,7 +67,8 @@ def _row(entry: CatalogueEntry) -> str:
     names = [each.name for each in entry.strategies]
     by_policy = [each for each in names if each in RECONCILABLE]
     by_operator = [each for each in names if each not in RECONCILABLE]
-    return f"| {entry.code} {entry.name} | {_listed(by_policy)} | {_listed(by_operator)} |"
+    cells = (_listed(by_policy), _listed(by_operator), OPERATOR_ACTIONS[entry.code])
+    return f"| {entry.code} {entry.name} | {' | '.join(cells)} |"
 
 
 def _definition(difference: str, row: Scenario) -> str:

@@ -75,7 +75,7 @@ from repair.answered_by_steps import StepsSoFar, delivers, may_stay
 from repair.choices import check_choices, seen_in_part
 from repair.leaf_replicas import changes_only, leaf_of
 from repair.model.replication_model import Model
-from repair.model.strategy_case import Case, LogEvidence, Refusal, SavedContent
+from repair.model.strategy_case import Case, LogEvidence, Refusal, Saved
 from repair.plan_input import PlanInput
 from repair.plan_parts import (
     STAYS,
@@ -177,7 +177,7 @@ class _Work:
     not_chosen: list[NotChosen] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     declared: dict[str, GtidSet] = field(default_factory=dict)
-    saved: dict[str, SavedContent] = field(default_factory=dict)
+    saved: dict[str, Saved] = field(default_factory=dict)
     refusals: dict[str, dict[str, str]] = field(default_factory=dict)
     stays: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by finding: what is left
 

@@ -15,6 +15,7 @@ from itertools import groupby
 
 from gtid.counted_nouns import counted
 from repair.model.actions import AppendPurged, InjectEmpty
+from repair.model.strategy_case import SavedContent
 from repair.repair_plan import (
     Afterwards,
     ContentShown,
@@ -57,14 +58,14 @@ _AGAIN_AFTER_CHECKS = (
 
 
 def render_files(plan: Plan) -> dict[str, str]:
-    """Return the plan's files by name, scripts first, in order."""
+    """Return the plan's files by name, scripts first, in order; without what is streamed."""
     files: dict[str, str] = {}
     for step in plan.steps:
         for check in step.checks:
             files[step.check_name(check)] = render_check(plan, step, check)
         files[step.file_name] = render_script(plan, step)
     assert len(files) == plan.scripts_count, "number and server make every name different"
-    files |= {each.file_name: each.text for each in plan.saved}
+    files |= {each.file_name: each.text for each in plan.saved if isinstance(each, SavedContent)}
     files[RUNBOOK] = render_runbook(plan)
     document = {**plan.as_json(), "digests": _digests(plan, files)}
     files[PLAN] = json.dumps(document, indent=2, ensure_ascii=False) + "\n"

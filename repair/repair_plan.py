@@ -56,7 +56,7 @@ from repair.content.row_versions import RowsRead
 from repair.content.transaction_content import TransactionContent, described
 from repair.model.action_content import action_content
 from repair.model.actions import RedoTransactions
-from repair.model.strategy_case import MAY_DIFFER, UNREPORTED, SavedContent
+from repair.model.strategy_case import MAY_DIFFER, UNREPORTED, Saved, StreamedContent
 from repair.scripts.steps import Step
 from repair.sql.guard import without_measured
 from repair.sql.statement_sql import DELIMITER
@@ -233,7 +233,7 @@ class Plan:
     only_findings: tuple[str, ...] | None = None  # the requested findings; None: all
     command: str = ""  # the command line that makes this plan again, without secrets
     contents: tuple[ContentShown, ...] = ()
-    saved: tuple[SavedContent, ...] = ()  # files next to the scripts
+    saved: tuple[Saved, ...] = ()  # files next to the scripts
     afterwards: tuple[Afterwards, ...] = ()
     id: str = field(init=False)
 
@@ -309,10 +309,8 @@ class Plan:
             "command": self.command,
         }
         for name in _LISTS:
-            content[name] = [asdict(each) for each in getattr(self, name)]
-        for saved in content["saved"]:
-            parts = saved["text"].split(DELIMITER)
-            saved["text"] = DELIMITER.join(without_secrets(each) for each in parts)
+            as_values = _saved_content if name == "saved" else asdict
+            content[name] = [as_values(each) for each in getattr(self, name)]
         content["steps"] = [_step_content(step) for step in self.steps]
         content["warnings"] = list(self.warnings)
         return content
@@ -337,13 +335,31 @@ class Plan:
         ]
         answered = [(each.finding_id, each.strategy, each.steps) for each in self.answered]
         left = sorted(each.finding_id for each in self.not_planned)
-        saved = [asdict(each) for each in self.saved]
+        saved = [
+            asdict(each) | ({"gtids": str(each.gtids)} if isinstance(each, StreamedContent) else {})
+            for each in self.saved
+        ]
         text = json.dumps(
             [self.cluster, dict(self.choices), done, answered, left, saved],
             sort_keys=True,
             ensure_ascii=False,
         )
         return hashlib.sha256(without_measured(text).encode()).hexdigest()[:_ID_CHARACTERS]
+
+
+def _saved_content(saved: Saved) -> dict[str, Any]:
+    """Return a file of what is left out as plain values; one that is streamed has no text here."""
+    if isinstance(saved, StreamedContent):
+        text, read_from, gtids = None, saved.read_from, str(saved.gtids)
+    else:
+        parts = (without_secrets(each) for each in saved.text.split(DELIMITER))
+        text, read_from, gtids = DELIMITER.join(parts), None, None
+    return {
+        "file_name": saved.file_name,
+        "text": text,
+        "read_from": read_from,
+        "gtid_set": gtids,
+    }
 
 
 _OF_PROCEDURE: Final = (

@@ -61,7 +61,8 @@ def simulate_strategy(case: Case, name: str, given: PlanInput) -> Simulated | Re
     if name not in strategies_for(case.finding.code):
         return Refusal(f"this strategy does not answer {case.finding.code}")
     outcome = unless_doubtful(case, PLANNERS[name](case))
-    outcome = unless_more_is_written(outcome, given.evidence.side_effects)
+    effects, events = given.evidence.side_effects, given.evidence.running_events
+    outcome = unless_more_is_written(outcome, effects, events)
     outcome = unless_unseen(case, outcome)
     if isinstance(outcome, Refusal):
         return outcome

@@ -96,6 +96,7 @@ CLEAN_WHEN_SILENT: Final = frozenset(
         "source_refuses_sets",
         "updates_not_logged",
         "binary_log_filtered",
+        "channel_filtered",
         "ignored_by_receiver",
         "former_server_id",
         "silent_errors",

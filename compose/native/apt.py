@@ -1,6 +1,7 @@
 """Unpacks Debian packages into a folder, with a separate apt state.
 
-1. From the machine's package configuration only the mirrors are read.
+1. From the machine's package configuration only the mirrors are read. Ubuntu's has none of Debian:
+   GTID_AUDIT_DEBIAN_MIRROR names one. Debian's keyring, which Ubuntu has too, verifies it.
 2. No hook of the machine's apt configuration runs; its proxy and certificates are still used.
 3. apt verifies signatures and hashes, exactly as the machine is configured.
 4. This module does not know what the packages are.
@@ -9,9 +10,10 @@
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from compose.native.cache import Progress
 from compose.native.installation import ProviderMissing, require_tool
@@ -20,6 +22,8 @@ _SUITES = frozenset(
     {"sid", "unstable", "testing", "stable", "oldstable"}
     | {"bullseye", "bookworm", "trixie", "forky", "duke"}
 )
+_NAMED_MIRROR = "GTID_AUDIT_DEBIAN_MIRROR"
+DEBIAN_KEYRING: Final = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _ONE_LINE = re.compile(r"deb\s+(?:\[(?P<options>[^\]]*)\]\s+)?(?P<uri>\S+)\s+(?P<rest>.+)")
 _INSTALL = re.compile(r"^Inst (?P<name>\S+) \((?P<version>\S+) ", re.MULTILINE)
 
@@ -71,6 +75,21 @@ def configured_mirrors(etc: Path = Path("/etc/apt")) -> list[Mirror]:
             found.setdefault(mirror.uri, mirror)
     # Others also publish for Debian's suites. Debian's own archive is the folder named debian.
     return sorted(found.values(), key=lambda mirror: not mirror.uri.endswith("/debian"))
+
+
+def named_mirror(environ: Mapping[str, str], keyring: Path = DEBIAN_KEYRING) -> Mirror | None:
+    """Return the mirror that the environment names, verified by Debian's keyring. None if none is.
+
+    Raises ProviderMissing if the keyring is not installed.
+    """
+    uri = environ.get(_NAMED_MIRROR)
+    if not uri:
+        return None
+    if not keyring.is_file():
+        raise ProviderMissing(
+            f"{keyring} verifies {_NAMED_MIRROR}; try: apt-get install {keyring.stem}"
+        )
+    return Mirror(uri.rstrip("/"), (("Signed-By", str(keyring)),))
 
 
 def parse_one_line(text: str) -> list[Mirror]:
@@ -142,11 +161,13 @@ def unpack_packages(
     """
     for tool, package in (("apt-get", "apt"), ("dpkg-deb", "dpkg")):
         require_tool(tool, brought_by=f"a Debian system ({package})", needed_for=packages[0])
-    mirrors = configured_mirrors()
+    named = named_mirror(os.environ)
+    mirrors = configured_mirrors() if named is None else [named]
     if not mirrors:
         raise ProviderMissing(
-            "no Debian mirror in the machine's apt sources; add one to /etc/apt/sources.list.d, "
-            "or set GTID_AUDIT_MYSQLD to a MySQL server"
+            "no Debian mirror in the machine's apt sources: set GTID_AUDIT_DEBIAN_MIRROR to the URI"
+            f" of one (needs the package {DEBIAN_KEYRING.stem}), or GTID_AUDIT_MYSQLD to a MySQL"
+            " server"
         )
     refusals = []
     for mirror in mirrors:

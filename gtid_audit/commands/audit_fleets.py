@@ -95,7 +95,9 @@ def audit_fleets(asked: AuditedFleets, compared: AuditComparing, say: Say) -> in
     assert fleet is not None, "one of the two was given"
     from gtid_audit.commands.audit_outputs import AuditOutputs
     from gtid_audit.operands.load_fleet import load
+    from gtid_audit.operands.servers_in_commands import servers_of_fleet
     from gtid_audit.tasks.fleet_audit import answer_of_fleet
+    from gtid_audit.views.audit_results import naming
 
     settings = load(fleet, asked.cluster)
     chosen = engine_of(asked.engine, lambda: len(settings.clusters))
@@ -115,7 +117,7 @@ def audit_fleets(asked: AuditedFleets, compared: AuditComparing, say: Say) -> in
     ):
         line.clear()
         outputs.write(answer, settings.policy)
-        return say(answer)
+        return say(naming(answer, servers_of_fleet(settings, fleet)))
 
 
 def _question(snapshots: Path, fleet: Path | None, max_age: str) -> "StoredQuestion":

@@ -48,19 +48,23 @@ def pair(
 ) -> int:
     """Audit two live servers now, in this process."""
     from gtid_audit.operands.cluster_of_dsns import pair_to_read, policy_of
+    from gtid_audit.operands.servers_in_commands import typed_servers
     from gtid_audit.tasks.kept_history import history_at
     from gtid_audit.tasks.named_servers import answer_of_servers
+    from gtid_audit.views.audit_results import naming
 
     chosen = form_of(form, as_json=as_json)
     seconds, policy = seconds_of(timeout), policy_of(allow_uuid or (), accepted or ())
     to_read = pair_to_read(dsn_a, dsn_b, ask=ask_password, seconds_max=seconds, policy=policy)
     kept = history_at(history, of_servers=True)
+    names = [each.name for each in to_read.targets]
+    named = typed_servers((dsn_a, dsn_b), to_read.targets, names, ask=ask_password)
 
     def audit(say: Say) -> int:
         with progress() as line:
             answer = answer_of_servers(
                 to_read, content=content, definitions=bool(definitions), say=line.say, history=kept
             )
-        return say(answer)
+        return say(naming(answer, named))
 
     return audited(audit, form=chosen, watch=watch)

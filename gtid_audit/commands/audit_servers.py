@@ -50,8 +50,10 @@ def named_audit(
     Raises UsageProblem.
     """
     from gtid_audit.operands.cluster_of_dsns import found_from, policy_of, servers_to_read
+    from gtid_audit.operands.servers_in_commands import typed_servers
     from gtid_audit.tasks.kept_history import history_at
     from gtid_audit.tasks.named_servers import answer_of_servers
+    from gtid_audit.views.audit_results import naming
     from topology.catalogue.findings import Unknown
 
     seconds, policy = seconds_of(named.timeout), policy_of(named.allow_uuid, named.accepted)
@@ -76,6 +78,8 @@ def named_audit(
                 also_unknown=unknown,
                 history=kept,
             )
-        return say(answer)
+        names = [each.name for each in to_read.targets]
+        servers = typed_servers(dsns, given.targets, names, ask=named.ask_password)
+        return say(naming(answer, servers))
 
     return audit

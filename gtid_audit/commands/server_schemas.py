@@ -81,7 +81,11 @@ def versions(
             )
             for each in chosen
         ]
-    return write_answer(versions_answer(found), chosen_form)
+    operands = [*(dsns or ()), *(f"--schema={each}" for each in schema or ())]
+    operands += [f"--fleet={fleet}"] if fleet is not None else []
+    operands += [f"--cluster={cluster}"] if cluster is not None else []
+    operands += ["--ask-password"] if ask_password else []
+    return write_answer(versions_answer(found, operands), chosen_form)
 
 
 def drift(

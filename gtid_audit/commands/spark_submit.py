@@ -3,7 +3,9 @@
 1. The cluster runs spark_audit/adapters/submit.py, which is sent as a zip. docs/spark-cluster.md
    lists what the cluster itself must have.
 2. `command` prints the line that `submit` runs, so that the operator can read it first.
-3. All users of the machine can read a command line. So settings that look like a secret are refused
+3. The clusters and the policy of a fleet file go there in a second zip, because a command line
+   has a maximum length (spark_audit/adapters/fleet_archive.py).
+4. All users of the machine can read a command line. So settings that look like a secret are refused
    here; they belong in spark-defaults.conf or in a credential provider.
 """
 
@@ -21,7 +23,7 @@ from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 import typer
 
@@ -33,6 +35,9 @@ from gtid_audit.optional_packages import INSTALL_SPARK, SUBMIT_NEEDS
 from gtid_audit.output import progress, warn, write, write_json, write_line
 from topology.catalogue.findings import Verdict
 from topology.documents.run_record import MAX_AGE_DEFAULT
+
+if TYPE_CHECKING:
+    from spark_audit.expected_fleet import ExpectedFleet
 
 PACKAGE: Final = "gtid-audit.zip"
 _NO_VERDICT: Final = (exits.USAGE, exits.DEFECT, exits.INTERRUPTED)
@@ -111,11 +116,10 @@ class Submission:
         """Return whether the driver runs on the cluster: its exit status is then not visible."""
         return self.deploy_mode == "cluster"
 
-    def line(self, spark_submit: str) -> list[str]:
-        """Return the command and its arguments.
+    def line(self, spark_submit: str, *, fleet_archive: str | None = None) -> list[str]:
+        """Return the command and its arguments. `fleet_archive`: the fleet file, as it is sent.
 
-        Raises UsageProblem for an invalid setting or UUID, and the errors of reading the fleet
-        file.
+        Raises UsageProblem for an invalid setting or UUID.
         """
         package = self.package or PACKAGE
         settings = _settings_of(self.conf or ())
@@ -124,7 +128,8 @@ class Submission:
         if self.driver_python is not None:
             settings["spark.pyspark.driver.python"] = self.driver_python
         line = [spark_submit, "--master", self.master, "--deploy-mode", self.deploy_mode]
-        line += ["--name", "gtid-audit", "--py-files", package]
+        line += ["--name", "gtid-audit", "--py-files"]
+        line += [package if fleet_archive is None else f"{package},{fleet_archive}"]
         if self.archive is not None:
             line += ["--archives", self.archive]
         for name, value in settings.items():
@@ -133,14 +138,10 @@ class Submission:
         line += ["--snapshots", self.snapshots, "--out", self.out]
         max_age_of(self.max_age)  # otherwise the cluster would refuse it, later
         line += ["--max-age", self.max_age]
-        for uuid in _allowed(self.fleet, self.allow_uuid or ()):
+        for uuid in _allowed(self.allow_uuid or ()):
             line += ["--allow-uuid", uuid]
-        for address in _external(self.fleet):
-            line += ["--external-source", address]
-        for option, value in _limits_and_levels(self.fleet):
-            line += [option, value]
-        for option, value in _accepted(self.fleet):
-            line += [option, value]
+        if fleet_archive is not None:
+            line += ["--fleet"]
         if self.is_cluster:  # YARN would treat a verdict's status as a failure, and retry
             line += ["--exit", "done"]
         return line
@@ -171,11 +172,20 @@ def package(
         Path,
         typer.Option("--out", metavar="FILE", help="The zip; the program is written next to it."),
     ] = Path(PACKAGE),
+    fleet: OptionalFleetFile = None,
     as_json: AsJson = False,
 ) -> int:
-    """Write gtid-audit as a zip for the executors, and the program that spark-submit runs."""
+    """Write gtid-audit as a zip for the executors, and the program that spark-submit runs.
+
+    With --fleet, also the clusters and the policy of the fleet file, without accounts, as a second
+    zip: the line that `spark command --fleet` prints sends it.
+    """
+    expected = None if fleet is None else _expected(fleet)
     with progress("packing"):
         written = [str(each) for each in _packed(out)]
+        if expected is not None:
+            written.append(_fleet_beside(str(out)))
+            _fleet_written(Path(written[-1]), expected)
     if as_json:
         write_json({"files": written})
     else:
@@ -185,8 +195,15 @@ def package(
 
 
 def command(asked: Submission) -> int:
-    """Print the spark-submit line of an audit, without running it."""
-    words = asked.line("spark-submit")
+    """Print the spark-submit line of an audit, without running it.
+
+    `spark package`, with the same --fleet, writes the files that it sends.
+    """
+    sent = None
+    if asked.fleet is not None:
+        _expected(asked.fleet)  # otherwise `spark package` would refuse it, later
+        sent = _fleet_beside(asked.package or PACKAGE)
+    words = asked.line("spark-submit", fleet_archive=sent)
     if asked.as_json:
         write_json({"command": words})
     else:
@@ -205,7 +222,12 @@ def submit(asked: Submission) -> int:
         asked = replace(asked, driver_python=sys.executable)
     with TemporaryDirectory(prefix="gtid-audit-") as scratch:
         made = Path(scratch) / PACKAGE
-        line = replace(asked, package=asked.package or str(made)).line(program)
+        sent = None
+        if asked.fleet is not None:  # written anew, also beside a package of the operator
+            sent = _fleet_beside(str(made))
+            _fleet_written(Path(sent), _expected(asked.fleet))
+        complete = replace(asked, package=asked.package or str(made))
+        line = complete.line(program, fleet_archive=sent)
         if asked.package is None:
             _packed(made)
         with progress("spark-submit runs the audit"):
@@ -257,15 +279,11 @@ def _settings_of(given: Sequence[str]) -> dict[str, str]:
     return settings
 
 
-def _allowed(fleet: Path | None, uuids: Sequence[str]) -> list[str]:
-    """Return the UUIDs that a policy permits, from fleet file and command line, in order."""
+def _allowed(uuids: Sequence[str]) -> list[str]:
+    """Return the UUIDs that the command line permits, in order."""
     from uuid import UUID
 
     allowed: set[UUID] = set()
-    if fleet is not None:
-        from gtid_audit.operands.load_fleet import load
-
-        allowed |= load(fleet, None).policy.allowed_uuids
     for each in uuids:
         try:
             allowed.add(UUID(each))
@@ -274,39 +292,28 @@ def _allowed(fleet: Path | None, uuids: Sequence[str]) -> list[str]:
     return sorted(map(str, allowed))
 
 
-def _external(fleet: Path | None) -> list[str]:
-    """Return the addresses that the fleet file declares as external, in order."""
-    if fleet is None:
-        return []
-    from gtid_audit.operands.load_fleet import load
+def _fleet_beside(package: str) -> str:
+    """Return the archive of the fleet file beside an archive of the package."""
+    from spark_audit.adapters.fleet_archive import ENDING
 
-    return sorted(load(fleet, None).policy.external_sources)
+    return package.removesuffix(".zip") + ENDING
 
 
-def _limits_and_levels(fleet: Path | None) -> list[tuple[str, str]]:
-    """Return the limits that the fleet file changes, and its levels, as options."""
-    if fleet is None:
-        return []
-    from gtid_audit.operands.load_fleet import load
-    from topology.policy import LIMITS, Policy
+def _expected(fleet: Path) -> "ExpectedFleet":
+    """Return what the cluster needs of a fleet file: no account is looked up."""
+    from gtid_audit.operands.load_fleet import load_without_accounts
+    from spark_audit.adapters.fleet_archive import expected_of
 
-    policy, usual = load(fleet, None).policy, Policy()
-    changed = [name for name in LIMITS if getattr(policy, name) != getattr(usual, name)]
-    limits = [("--limit", f"{name}={getattr(policy, name)}") for name in changed]
-    return limits + [("--level", f"{code}={severity}") for code, severity in policy.levels]
+    return expected_of(load_without_accounts(fleet))
 
 
-def _accepted(fleet: Path | None) -> list[tuple[str, str]]:
-    """Return what the fleet file accepts, so that the driver needs neither it nor plans."""
-    if fleet is None:
-        return []
-    from gtid_audit.operands.load_fleet import load
+def _fleet_written(archive: Path, fleet: "ExpectedFleet") -> None:
+    from spark_audit.adapters.fleet_archive import write_fleet_archive
 
-    policy = load(fleet, None).policy
-    return [
-        *(("--accepted", each.to_text()) for each in policy.accepted),
-        *(("--accepted-finding", each.to_text()) for each in policy.accepted_findings),
-    ]
+    try:
+        write_fleet_archive(archive, fleet)
+    except OSError as error:
+        raise UsageProblem(f"{archive}: {error.strerror or error}") from error
 
 
 def _spark_submit(environment: Mapping[str, str]) -> str:

@@ -8,7 +8,6 @@ from typing import Final
 from gtid_audit.document_types.procedure_types import EVENT, PROCEDURE_PARTS
 from gtid_audit.document_types.shared_types import VERDICT, document_of
 from repair.data_check.part_comparison import RowDifference
-from repair.model.strategy_case import SavedContent
 from repair.repair_plan import (
     SCHEMA_VERSION,
     Afterwards,
@@ -117,7 +116,11 @@ PLAN: Final = record_of(
     not_planned=list_of(type_of_dataclass(NotPlanned)),
     rows=list_of(type_of_dataclass(DifferingRow)),
     contents=list_of(type_of_dataclass(ContentShown)),
-    saved=list_of(type_of_dataclass(SavedContent)),
+    saved=list_of(
+        record_of(
+            file_name=TEXT, text=TEXT.or_null(), read_from=TEXT.or_null(), gtid_set=TEXT.or_null()
+        )
+    ),
     afterwards=list_of(type_of_dataclass(Afterwards)),
     steps=list_of(_STEP),
     warnings=list_of(TEXT),

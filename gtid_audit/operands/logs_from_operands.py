@@ -2,7 +2,8 @@
 
 1. A file of a name precedes a server: `db1:3306` and `audit@db1` may be files.
 2. A directory is read by its index if it has one (the server's own list, in the server's order).
-   Otherwise its numbered files are read, in the order of their numbers.
+   Otherwise its numbered files are read, in the order of their numbers. Of a replica's data
+   directory the binary logs are read, not the relay logs.
 3. This module decides whether a file exists; a missing one is a UsageProblem (exit status 64). The
    code that reads a file finds out whether its bytes are a log.
 4. A server is looked up (account, password, TLS) as for `pair`. No connection is made yet.
@@ -12,11 +13,11 @@
 
 import re
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from gtid_audit import exits
 from gtid_audit.exits import UsageProblem
@@ -73,12 +74,15 @@ class LogServer:
         return self.target.name
 
     def connector(self, *, seconds_max: float = SECONDS_DEFAULT) -> "Callable[[], Connection[Any]]":
-        """Return a function that makes a connection; each wait takes at most `seconds_max`."""
+        """Return a function that makes a connection; each wait takes at most `seconds_max`.
+
+        The function raises UnsupportedServer for a server without MySQL's GTIDs.
+        """
 
         def connect() -> "Connection[Any]":
-            from topology.adapters.mysql import connect as connect_to
+            from topology.adapters.gtid_server import connect_for_logs
 
-            return connect_to(self.target, timeout_seconds_max=seconds_max)
+            return connect_for_logs(self.target, timeout_seconds_max=seconds_max)
 
         return connect
 
@@ -230,25 +234,77 @@ def _matching(text: str, *, pattern: str) -> tuple[Path, ...]:
 
 def _files_in(folder: Path) -> tuple[Path, ...]:
     entries = [path for path in folder.iterdir() if path.is_file()]
-    indexes = sorted(path for path in entries if path.suffix == _INDEX_SUFFIX)
-    if len(indexes) > 1:  # a replica's data directory has both binary logs and relay logs
-        names = ", ".join(str(path) for path in indexes)
-        raise UsageProblem(f"{folder}: more than one index file; select one of them: {names}")
+    indexes = {path: _entries_of(path) for path in sorted(entries) if path.suffix == _INDEX_SUFFIX}
     if indexes:
-        return _listed_in(indexes[0])
-    numbered = [path for path in entries if _NUMBERED.fullmatch(path.name)]
-    bases = sorted({order_of(path)[0] for path in numbered})
+        chosen = _without_relay_logs(indexes)
+        if len(chosen) > 1:
+            names = ", ".join(map(str, chosen))
+            raise UsageProblem(f"{folder}: more than one index file; select one of them: {names}")
+        return _listed_in(chosen[0])
+    numbered: dict[str, list[Path]] = {}
+    for path in sorted(filter(_is_numbered, entries), key=order_of):
+        numbered.setdefault(order_of(path)[0], []).append(path)
     if not numbered:
         raise UsageProblem(f"{folder}: contains neither an index file nor files like binlog.000001")
+    bases = _without_relay_logs(numbered)
     if len(bases) > 1:
         names = ", ".join(f"{base}.*" for base in bases)
         raise UsageProblem(
             f"{folder}: logs of more than one base name; select one with a glob: {names}"
         )
-    return _sorted(str(folder), numbered)
+    return _bounded(str(folder), numbered[bases[0]])
+
+
+_Key = TypeVar("_Key")
+
+
+def _without_relay_logs(logs: Mapping[_Key, Sequence[Path]]) -> list[_Key]:
+    """Return the keys of binary logs; all keys if there is one, or if none is of a binary log.
+
+    A replica's data directory has both, and the receiver marks the first event of each relay log.
+    Logs whose first event cannot be read, such as encrypted ones, count as binary logs: an operator
+    must then select one.
+    """
+    if len(logs) == 1:
+        return list(logs)
+    return [key for key, paths in logs.items() if not _are_relay_logs(paths)] or list(logs)
+
+
+def _are_relay_logs(paths: Sequence[Path]) -> bool:
+    """Return whether the first of the files that exists shows a relay log."""
+    from binlog.decode import MAGIC
+    from binlog.header import HEADER_BYTES, parse_header
+
+    first = next((path for path in paths if path.is_file()), None)
+    if first is None:
+        return False
+    with first.open("rb") as file:
+        content = file.read(len(MAGIC) + HEADER_BYTES)
+    if len(content) < len(MAGIC) + HEADER_BYTES or not content.startswith(MAGIC):
+        return False
+    return parse_header(content, len(MAGIC)).is_of_relay_log
+
+
+def _is_numbered(path: Path) -> bool:
+    return _NUMBERED.fullmatch(path.name) is not None
 
 
 def _listed_in(index: Path) -> tuple[Path, ...]:
+    """Return the files that an index lists; all of them must exist."""
+    paths = _entries_of(index)
+    missing = [path for path in paths if not path.is_file()]
+    if missing:
+        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        raise UsageProblem(
+            f"{index}: lists {missing[0].name}{more}, which cannot be found; select the existing"
+            " files with a glob"
+        )
+    if not paths:
+        raise UsageProblem(f"{index}: lists no file")
+    return _bounded(str(index), paths)
+
+
+def _entries_of(index: Path) -> list[Path]:
     """Read an index: one path per line, relative to the server's data directory or absolute.
 
     A copied index has paths of another machine, so a file of that name beside it takes precedence.
@@ -266,16 +322,7 @@ def _listed_in(index: Path) -> tuple[Path, ...]:
         listed = Path(line.decode("utf-8", errors="surrogateescape"))
         beside = index.parent / listed.name
         paths.append(beside if beside.is_file() else index.parent / listed)
-    missing = [path for path in paths if not path.is_file()]
-    if missing:
-        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
-        raise UsageProblem(
-            f"{index}: lists {missing[0].name}{more}, which cannot be found; select the existing"
-            " files with a glob"
-        )
-    if not paths:
-        raise UsageProblem(f"{index}: lists no file")
-    return _bounded(str(index), paths)
+    return paths
 
 
 def _sorted(text: str, paths: list[Path]) -> tuple[Path, ...]:

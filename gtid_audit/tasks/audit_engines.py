@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gtid_audit.exits import UsageProblem
 from gtid_audit.optional_packages import require_spark
-from gtid_audit.tasks.stored_run import NOTHING_ABSENT, NotInRun
+from spark_audit.absent_readings import NOTHING_ABSENT, NotInRun
 from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
 from topology.readings.contents import ContentReading

@@ -21,6 +21,7 @@ from topology.questions.contents_to_compare import (
     suspects_now,
 )
 from topology.questions.known_differences import known_gtids, still_known
+from topology.questions.reported_losses import reported_here
 from topology.readings.contents import ContentReading, UnreadContent
 from topology.readings.snapshot import ClusterSnapshot
 from topology.readings.target import ServerTarget
@@ -52,6 +53,7 @@ def look_at_contents(
     back = looked_back(snapshot, chosen, remembered.looks)
     # Of all clusters, because a cluster may have been renamed.
     suspects = held_by_two(snapshot, GtidSet.union_of(remembered.suspects.values()))
+    suspects |= held_by_two(snapshot, reported_here(snapshot, remembered.reported))
     suspects |= suspects_now(snapshot, chosen)
     suspects |= known_gtids(still_known(snapshot, remembered.every_difference))
     bootstraps = bootstraps_due(snapshot, chosen, remembered.looks)

@@ -7,7 +7,8 @@
    that may succeed later is not stored.
 2. By cluster: GTIDs that are suspect, to be compared as soon as two servers have them.
 3. By cluster: proved differences, and their two servers (known_differences.py).
-4. Without the file, the last 24 hours are compared.
+4. By server_uuid: GTIDs that a server has and their origin lost (reported_losses.py).
+5. Without the file, the last 24 hours are compared.
 """
 
 import json
@@ -68,7 +69,7 @@ class DirectoryMemory:
             if found["layout"] != LAYOUT:
                 raise UsageProblem(f"{file}: expected layout {LAYOUT}, found {found['layout']!r}")
             looked_at, suspects = found["looked_at"], found.get("suspects", {})
-            differences = found.get("differences", {})
+            differences, reported = found.get("differences", {}), found.get("reported", {})
             return Remembered(
                 {UUID(uuid): time_from_text(text) for uuid, text in looked_at.items()},
                 {cluster: GtidSet.parse(text) for cluster, text in suspects.items()},
@@ -76,6 +77,7 @@ class DirectoryMemory:
                     cluster: tuple(map(difference_from_plain, each))
                     for cluster, each in differences.items()
                 },
+                {UUID(uuid): GtidSet.parse(text) for uuid, text in reported.items()},
             )
         except FileNotFoundError:
             return Remembered()
@@ -88,6 +90,7 @@ class DirectoryMemory:
         """See Memory. The file is replaced as a whole."""
         looked_at = {str(uuid): time_to_text(at) for uuid, at in remembered.looks.items()}
         suspects = {cluster: str(gtids) for cluster, gtids in remembered.suspects.items()}
+        reported = {str(uuid): str(gtids) for uuid, gtids in remembered.reported.items()}
         document = {
             "layout": LAYOUT,
             "looked_at": {uuid: looked_at[uuid] for uuid in sorted(looked_at)},
@@ -96,6 +99,7 @@ class DirectoryMemory:
                 cluster: [difference_to_plain(each) for each in remembered.differences[cluster]]
                 for cluster in sorted(remembered.differences)
             },
+            "reported": {uuid: reported[uuid] for uuid in sorted(reported)},
         }
         # A unique name: two audits may write at once. The last one replaces the whole file.
         hidden = self.directory / f"{_WRITING}{uuid4().hex}"

@@ -1,4 +1,4 @@
-"""Queries the servers of a plan for what surrounds its steps: side effects, connected replicas.
+"""Queries the servers of a plan for transactions, and for what surrounds its steps.
 
 The modules for it are imported only if a plan needs the answer.
 """
@@ -9,6 +9,20 @@ from dataclasses import replace
 from gtid_audit.tasks.audited_cluster import AuditedCluster
 from repair import LogEvidence
 from topology.readings.target import ServerTarget
+
+
+def read_transactions_behind(
+    read: AuditedCluster, targets: Mapping[str, ServerTarget], *, seconds_max: float
+) -> LogEvidence:
+    """Read the findings' transactions. The modules for it are imported only then."""
+    if not any(each.gtid_set or each.code[0] in "AC" for each in read.audit.findings):
+        return LogEvidence()
+    from repair.adapters.transactions_for_plan import read_transactions
+    from repair.adapters.transactions_without_gtid import read_without_gtid
+
+    found = read_transactions(read.snapshot, read.audit, targets, seconds_max=seconds_max)
+    ahead = read_without_gtid(read.snapshot, targets, seconds_max=seconds_max)
+    return replace(found, without_gtid=ahead)
 
 
 def with_servers_queried(
@@ -44,10 +58,12 @@ def _with_side_effects(
     targets: Mapping[str, ServerTarget],
     seconds_max: float,
 ) -> LogEvidence:
-    """Query the side effects of writing the rows, if there are rows."""
+    """Query the side effects of writing the rows, and what writes beside, if there are rows."""
     if not (evidence.contents or evidence.rows):
         return evidence
+    from repair.adapters.events_there import read_running_events
     from repair.adapters.side_effects_there import read_side_effects
 
     effects = read_side_effects(evidence, read.snapshot, targets, seconds_max=seconds_max)
-    return replace(evidence, side_effects=effects)
+    events = read_running_events(read.snapshot, targets, seconds_max=seconds_max)
+    return replace(evidence, side_effects=effects, running_events=events)

@@ -17,9 +17,16 @@ from gtid_audit.tasks.cluster_contents import look_at_contents
 from topology.adapters.collect_fleet import Say
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit_cluster import EVERY_SERVER, audit_or_unknown
+from topology.catalogue.findings import Finding
 from topology.policy import Policy
 from topology.questions.contents_to_compare import Looked, Remembered, suspects_in
 from topology.questions.known_differences import not_here, still_known, with_known
+from topology.questions.reported_losses import (
+    not_compared,
+    reported_by,
+    reported_here,
+    still_open,
+)
 from topology.readings.contents import ContentReading, UnreadContent
 from topology.readings.snapshot import ClusterSnapshot
 from topology.readings.target import ServerTarget
@@ -66,6 +73,7 @@ def compare_contents(
             for each, looked in zip(snapshots, pool.map(look, snapshots), strict=True):
                 before = still_known(each, known.every_difference)
                 with_all, here = with_known(looked, each, before)
+                with_all = _with_reported(with_all, each, known, fleet.policy)
                 differences[each.cluster] = (*differences.get(each.cluster, ()), *here)
                 looks.append((each, with_all))
     readings = {each.cluster: look.reading for each, look in looks if look.reading is not None}
@@ -88,16 +96,39 @@ def _remembered(
     settled = GtidSet.union_of(looked.settled for _, looked in looks)
     suspects = {cluster: gtids - settled for cluster, gtids in known.suspects.items()}
     for each in snapshots:
-        suspects[each.cluster] = suspects.get(each.cluster, GtidSet()) | _suspects_in(each, fleet)
+        found = suspects_in(_findings_of(each, fleet.policy))
+        suspects[each.cluster] = suspects.get(each.cluster, GtidSet()) | found
+    reported = dict(known.reported)
+    for each, looked in looks:
+        reported |= still_open(each, looked, known.reported)
+    for each in snapshots:
+        for uuid, gtids in reported_by(each, _findings_of(each, fleet.policy)).items():
+            reported[uuid] = reported.get(uuid, GtidSet()) | gtids
     return Remembered(
         {**known.looks, **done},
         {cluster: gtids for cluster, gtids in suspects.items() if gtids},
         {cluster: found for cluster, found in known.differences.items() if found},
+        {uuid: gtids for uuid, gtids in reported.items() if gtids},
     )
 
 
-def _suspects_in(snapshot: ClusterSnapshot, fleet: Fleet) -> GtidSet:
-    return suspects_in(audit_or_unknown(snapshot, fleet.policy).findings)
+def _findings_of(snapshot: ClusterSnapshot, policy: Policy) -> tuple[Finding, ...]:
+    return audit_or_unknown(snapshot, policy).findings
+
+
+def _with_reported(
+    looked: Looked, snapshot: ClusterSnapshot, known: Remembered, policy: Policy
+) -> Looked:
+    """Return a comparison with what was reported as lost, and could not be compared."""
+    if not reported_here(snapshot, known.reported):
+        return looked
+    present = _findings_of(snapshot, policy)
+    unread = not_compared(snapshot, looked, known.reported, present=present, policy=policy)
+    if not unread:
+        return looked
+    moment = max(server.read_ended for server in snapshot.last)
+    reading = looked.reading or ContentReading(moment, 0, (), (), ())
+    return replace(looked, reading=replace(reading, unread=(*reading.unread, *unread)))
 
 
 def _look(

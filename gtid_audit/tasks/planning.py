@@ -8,7 +8,8 @@ from typing import Final
 from gtid_audit import exits
 from gtid_audit.exits import UsageProblem
 from gtid_audit.tasks.audited_cluster import AuditedCluster
-from gtid_audit.tasks.evidence_on_servers import with_servers_queried
+from gtid_audit.tasks.evidence_on_servers import read_transactions_behind, with_servers_queried
+from gtid_audit.tasks.saved_streams import SavedStreams
 from repair import LogEvidence, Plan, UnknownChoice, plan_repair
 from repair.adapters.plan_files import DirectoryTaken, write_plan
 from repair.adapters.read_events import read_events
@@ -28,6 +29,7 @@ class Planned:
     plan: Plan
     audit: ClusterAudit
     unread_events: tuple[str, ...]
+    streams: SavedStreams  # of the plan's saved content
 
     @property
     def status(self) -> int:
@@ -49,7 +51,7 @@ class Planned:
     def write(self, directory: Path) -> tuple[Path, ...]:
         """Write the plan's files. Raises UsageProblem."""
         try:
-            return write_plan(self.plan, directory)
+            return write_plan(self.plan, directory, streamed=self.streams.parts)
         except DirectoryTaken as problem:
             raise UsageProblem(str(problem)) from problem
         except OSError as error:
@@ -67,37 +69,48 @@ def make_plan(
     say("reading the binary logs")
     targets = {target.name: target for target in read.targets}
     events = read_events(read.snapshot, read.audit, targets, timeout_seconds_max=EVENT_SECONDS_MAX)
-    found = _transactions(read, targets)
+    found = read_transactions_behind(read, targets, seconds_max=EVENT_SECONDS_MAX)
     rows = {**found.rows, **_rows(read, targets)}
     evidence = replace(found, events=events.events, rows=rows)
     evidence = with_servers_queried(evidence, read, targets, seconds_max=EVENT_SECONDS_MAX)
     evidence = replace(evidence, definitions=_definitions(read, say=say))
+    streams = SavedStreams(targets, seconds_max=EVENT_SECONDS_MAX, say=say)
     try:
-        plan = plan_repair(
-            read.snapshot,
-            read.audit,
-            choices=choices,
-            finding_ids=finding_ids,
-            evidence=evidence,
-            policy=read.policy,
-        )
+        plan = _plan(read, evidence, choices=choices, finding_ids=finding_ids)
+        while problems := streams.check(plan.saved):
+            evidence = _without_streams(evidence, problems)
+            plan = _plan(read, evidence, choices=choices, finding_ids=finding_ids)
     except UnknownChoice as problem:
         raise UsageProblem(str(problem)) from problem
     unread = tuple(f"finding {each}: {why}" for each, why in sorted(events.unread.items()))
     plan = with_replaced_below(plan, read.audit, read.snapshot)
-    return Planned(plan, read.audit, unread)
+    return Planned(plan, read.audit, unread, streams)
 
 
-def _transactions(read: AuditedCluster, targets: Mapping[str, ServerTarget]) -> LogEvidence:
-    """Read the findings' transactions. The modules for it are imported only then."""
-    if not any(each.gtid_set or each.code[0] in "AC" for each in read.audit.findings):
-        return LogEvidence()
-    from repair.adapters.transactions_for_plan import read_transactions
-    from repair.adapters.transactions_without_gtid import read_without_gtid
+def _plan(
+    read: AuditedCluster,
+    evidence: LogEvidence,
+    *,
+    choices: Mapping[str, str],
+    finding_ids: Sequence[str] | None,
+) -> Plan:
+    return plan_repair(
+        read.snapshot,
+        read.audit,
+        choices=choices,
+        finding_ids=finding_ids,
+        evidence=evidence,
+        policy=read.policy,
+    )
 
-    found = read_transactions(read.snapshot, read.audit, targets, seconds_max=EVENT_SECONDS_MAX)
-    ahead = read_without_gtid(read.snapshot, targets, seconds_max=EVENT_SECONDS_MAX)
-    return replace(found, without_gtid=ahead)
+
+def _without_streams(evidence: LogEvidence, problems: Mapping[str, str]) -> LogEvidence:
+    """Return the evidence with why the content of some findings cannot be written as SQL."""
+    contents = {
+        finding: replace(evidence.contents[finding], unwritable=why)
+        for finding, why in problems.items()
+    }
+    return replace(evidence, contents={**evidence.contents, **contents})
 
 
 def _definitions(

@@ -140,7 +140,7 @@ class Reconciling:
             out=directory,
         )
         plan = repeatable(planned.plan, wanted, command, read.targets)
-        Planned(plan, planned.audit, planned.unread_events).write(directory)
+        replace(planned, plan=plan).write(directory)
         names = {each.strategy for each in plan.answered if each.steps}
         return WrittenRepair(plan.id, directory, tuple(sorted(names)))
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import closing
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from gtid_audit import exits
 from gtid_audit.exits import UsageProblem
@@ -38,9 +38,7 @@ def write_script(
     with closing(transactions), SpooledTemporaryFile(_SPOOLED_BYTES) as script:
         if is_whole:
             with progress("reading logs"):
-                _fill(
-                    script, script_lines(direction, transactions, caveats=run.definitions.caveats)
-                )
+                fill(script, script_lines(direction, transactions, caveats=run.definitions.caveats))
         problems = transactions.problems
         for label, problem in problems:
             warn(f"{label}: {direction.value} is not possible: {problem}")
@@ -60,7 +58,7 @@ def write_script(
     return exits.status_of(Verdict.UNKNOWN) if problems else run.status()
 
 
-def _fill(script: _Script, lines: Iterable[str]) -> None:
+def fill(script: IO[bytes], lines: Iterable[str]) -> None:
     """Write lines unchanged: a statement may contain bytes that are not UTF-8."""
     part: list[str] = []
     characters = 0

@@ -29,6 +29,7 @@ from topology.questions.contents_to_compare import Remembered
 _LOOK: Final = "look"
 _SUSPECTS: Final = "suspects"
 _DIFFERENCES: Final = "differences"
+_REPORTED: Final = "reported"
 
 
 @dataclass(slots=True)
@@ -101,14 +102,25 @@ class ServedHistory:
                     each.key: tuple(map(difference_from_plain, json.loads(each.value)))
                     for each in _of(entries, _DIFFERENCES)
                 },
+                {UUID(each.key): GtidSet.parse(each.value) for each in _of(entries, _REPORTED)},
             )
         except MALFORMED as error:
             raise UsageProblem(
                 f"{self._kept.file.path}: not a record of earlier audits: {error!r}"
             ) from error
 
-    def store(self, now: Remembered, *, gone_suspects: Iterable[str], gone: Iterable[str]) -> None:
-        """Store entries beside the others, and remove those of clusters. Raises UsageProblem."""
+    def store(
+        self,
+        now: Remembered,
+        *,
+        gone_suspects: Iterable[str],
+        gone: Iterable[str],
+        gone_reported: Iterable[UUID],
+    ) -> None:
+        """Store entries beside the others, and remove those of clusters and of servers.
+
+        Raises UsageProblem.
+        """
         texts = {
             _LOOK: {str(uuid): time_to_text(at) for uuid, at in now.looks.items()},
             _SUSPECTS: {name: str(gtids) for name, gtids in now.suspects.items()},
@@ -116,6 +128,7 @@ class ServedHistory:
                 name: json.dumps([difference_to_plain(one) for one in found])
                 for name, found in now.differences.items()
             },
+            _REPORTED: {str(uuid): str(gtids) for uuid, gtids in now.reported.items()},
         }
         entries = [
             RememberedEntry(kind, key, value)
@@ -125,6 +138,7 @@ class ServedHistory:
         removed = [
             *((_SUSPECTS, name) for name in gone_suspects),
             *((_DIFFERENCES, name) for name in gone),
+            *((_REPORTED, str(uuid)) for uuid in gone_reported),
         ]
         try:
             with self._recording:

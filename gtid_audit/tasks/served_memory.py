@@ -43,8 +43,18 @@ class MemoryStore(Protocol):
     def load(self) -> Remembered:
         """Return what is stored."""
 
-    def store(self, now: Remembered, *, gone_suspects: Iterable[str], gone: Iterable[str]) -> None:
-        """Store entries beside the others; remove the suspects and the differences of clusters."""
+    def store(
+        self,
+        now: Remembered,
+        *,
+        gone_suspects: Iterable[str],
+        gone: Iterable[str],
+        gone_reported: Iterable[UUID],
+    ) -> None:
+        """Store entries beside the others.
+
+        Remove the suspects and the differences of clusters, and what was reported of servers.
+        """
 
 
 class ServedMemory:
@@ -57,6 +67,7 @@ class ServedMemory:
         self._looks = dict(known.looks)
         self._suspects = dict(known.suspects)
         self._differences = dict(known.differences)
+        self._reported = dict(known.reported)
         self._stored_looks = dict(known.looks)
         self._servers: dict[str, frozenset[UUID]] = {}
 
@@ -73,13 +84,15 @@ class ServedMemory:
                 if servers is None
                 else {each: self._looks[each] for each in servers if each in self._looks}
             )
-            return Remembered(looks, dict(self._suspects), dict(self._differences))
+            reported = dict(self._reported)
+            return Remembered(looks, dict(self._suspects), dict(self._differences), reported)
 
     def take_over(self, cluster: str, before: Remembered, after: Remembered) -> None:
         """Take over what an audit has changed. Raises UsageProblem."""
         looks = _changes(before.looks, after.looks)
         suspects = _changes(before.suspects, after.suspects)
         differences = _changes(before.differences, after.differences)
+        reported = _changes(before.reported, after.reported)
         with self._lock:
             if looks:
                 # An audit writes a look at each server that it read.
@@ -87,15 +100,17 @@ class ServedMemory:
             _apply(looks, self._looks)
             _apply(suspects, self._suspects)
             _apply(differences, self._differences)
+            _apply(reported, self._reported)
             if self._store is None:
                 return
             due = {each: at for each, at in looks.items() if at and self._is_due(each, at)}
             self._stored_looks.update(due)
-        if due or suspects or differences:
+        if due or suspects or differences or reported:
             self._store.store(
-                Remembered(due, _kept(suspects), _kept(differences)),
+                Remembered(due, _kept(suspects), _kept(differences), _kept(reported)),
                 gone_suspects=[name for name, value in suspects.items() if value is None],
                 gone=[name for name, value in differences.items() if value is None],
+                gone_reported=[uuid for uuid, value in reported.items() if value is None],
             )
 
     def _is_due(self, server: UUID, at: datetime) -> bool:

@@ -13,7 +13,7 @@ from gtid_audit.tasks.audit_engines import (
     results_on_spark,
     results_stored,
 )
-from gtid_audit.tasks.stored_run import StoredQuestion, answer_if_refused, not_in_run
+from gtid_audit.tasks.stored_run import StoredQuestion, absent_from, answer_if_refused
 from gtid_audit.tasks.written_run import PARTIAL
 from gtid_audit.views.audit_results import InResults
 from gtid_audit.views.report import Engine
@@ -42,7 +42,7 @@ def answer_of_stored(
         refused = answer_if_refused(run, asked, engine=engine)
         kept_in = _place_for(run, out)
         contents, definitions = contents_of_run(run), definitions_of_run(run)
-        absent = not_in_run(run, asked.roster)
+        absent = absent_from(run, asked.roster)
         if refused is None and engine is Engine.LOCAL:
             audits = audit_snapshots_locally(run, policy=asked.policy, gaps=absent.gaps)
     except (NoSnapshots, UnreadableSnapshots) as problem:

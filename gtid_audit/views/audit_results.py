@@ -6,9 +6,10 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from gtid_audit.operands.servers_in_commands import NamedInCommands, not_reachable
 from gtid_audit.output import printable, write_line
 from gtid_audit.views.audit_counts import (
     FINDINGS_NAMED_MAX,
@@ -24,13 +25,15 @@ from topology.readings.snapshot import ClusterSnapshot
 
 if TYPE_CHECKING:
     from gtid_audit.views.results_text import Page
+    from gtid_audit.views.verdict_answers import VerdictAnswer
 
 
 @dataclass(frozen=True, slots=True)
 class InMemory:
     """A report with its sources: snapshots if available (for pictures), and compared contents.
 
-    `place` is the directory of the results; empty if they are not stored.
+    `place` is the directory of the results; empty if they are not stored. `named` is how commands
+    name the servers.
     """
 
     report: AuditReport
@@ -38,6 +41,7 @@ class InMemory:
     contents: Contents = None
     place: str = ""
     definitions: Definitions = None
+    named: NamedInCommands = not_reachable
 
     @property
     def verdict(self) -> Verdict:
@@ -64,7 +68,7 @@ class InMemory:
         """Show the outcome to the operator."""
         from gtid_audit.views.report_text import show_report
 
-        show_report(self.report, snapshots=self.snapshots)
+        show_report(self.report, snapshots=self.snapshots, named=self.named)
         if self.place:
             write_line(f"Results: {printable(self.place)}")
         _show_contents(self.contents, is_stored=False)
@@ -81,6 +85,7 @@ class InResults:
     contents: Contents = None
     is_stored: bool = False
     definitions: Definitions = None
+    named: NamedInCommands = not_reachable
 
     @property
     def verdict(self) -> Verdict:
@@ -123,7 +128,7 @@ class InResults:
         """Show the outcome to the operator."""
         from gtid_audit.views.results_text import show_results
 
-        show_results(self.results, kept=self.kept)
+        show_results(self.results, kept=self.kept, named=self.named)
         _show_contents(self.contents, is_stored=self.is_stored)
         _show_definitions(self.definitions)
 
@@ -163,6 +168,11 @@ class Refused:
         from gtid_audit.views.report_text import show, verdict_line
 
         show(verdict_line(self.report), line_of(f"Not evaluated: {self.reason}."))
+
+
+def naming(answer: "VerdictAnswer", named: NamedInCommands) -> "VerdictAnswer":
+    """Return an answer whose next steps name the servers of live readings."""
+    return replace(answer, named=named) if isinstance(answer, InMemory | InResults) else answer
 
 
 def _show_verdict(report: AuditReport) -> None:

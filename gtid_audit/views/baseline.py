@@ -21,7 +21,7 @@ _HEADER = """\
 #
 # Before you use them:
 # 1. Delete each entry that is a fault to repair. What stays here raises no alarm.
-# 2. Write a reason into each entry, and the ticket if there is one.
+# 2. Write a reason into each entry, the ticket if there is one, and by whom.
 # 3. Write the last day of the acceptance into `expires`, as 2027-01-31 (UTC).
 # 4. Copy the entries of each cluster to that cluster in the fleet file.
 #
@@ -76,6 +76,7 @@ def _entry(finding: Finding) -> Iterator[str]:
     yield f"        severity: {finding.severity.value}\n"
     yield '        reason: ""\n'
     yield '        ticket: ""\n'
+    yield '        by: ""\n'
     yield '        expires: ""\n'
 
 

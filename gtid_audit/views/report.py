@@ -14,6 +14,7 @@ from gtid_audit.views.definition_text import Definitions, definition_records
 from gtid_audit.views.json_lines import lines_of_items
 from topology.catalogue.findings import ClusterAudit, Finding, Unknown, Verdict, worst_verdict
 from topology.documents.json_items import audit_items, document_pieces, item_text
+from topology.documents.label_records import Labels
 from topology.documents.records import Record, time_to_text
 from topology.readings.contents import ContentReading
 
@@ -61,6 +62,11 @@ class AuditReport:
     def unknown(self) -> tuple[Unknown, ...]:
         """Return what was not read, cluster by cluster."""
         return tuple(unknown for audit in self.audits for unknown in audit.unknown)
+
+    @property
+    def labels(self) -> dict[str, Labels]:
+        """Return the labels of each cluster that has some."""
+        return {audit.cluster: audit.labels for audit in self.audits if audit.labels}
 
     def parts(self, contents: Contents = None, definitions: Definitions = None) -> "DocumentParts":
         """Return the parts of the document, which any of its forms is made of."""

@@ -21,9 +21,12 @@ from rich.table import Table
 from rich.text import Text
 
 from gtid_audit.global_options import GLOBAL_OPTIONS
+from gtid_audit.operands.servers_in_commands import NamedInCommands, not_reachable
 from gtid_audit.output import counted, printable, write
-from gtid_audit.views.audit_counts import AuditCounts
+from gtid_audit.views.audit_counts import AuditCounts, label_words
 from gtid_audit.views.cluster_pictures import is_loud, picture_of, topology_parts
+from gtid_audit.views.failing_rows import short_explanation, shown_value
+from gtid_audit.views.next_steps import next_parts
 from gtid_audit.views.report import AuditReport
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
 from topology.catalogue.findings import (
@@ -35,9 +38,9 @@ from topology.catalogue.findings import (
     Unknown,
     Verdict,
 )
+from topology.documents.label_records import Labels
 from topology.facts.accepted_findings import is_accepted
 from topology.readings.snapshot import ClusterSnapshot
-from topology.rules.schema_differences import DRIFT_COMMAND
 
 WIDTH_WITHOUT_TERMINAL: Final = 100
 FINDINGS_SHOWN_MAX: Final = 20
@@ -110,10 +113,19 @@ def show(*parts: RenderableType) -> None:
     write("".join(f"{line.rstrip()}\n" for line in lines))
 
 
-def show_report(report: AuditReport, *, snapshots: Iterable[ClusterSnapshot] = ()) -> None:
-    """Show a report; if its snapshots are given, also pictures of them."""
+def show_report(
+    report: AuditReport,
+    *,
+    snapshots: Iterable[ClusterSnapshot] = (),
+    named: NamedInCommands = not_reachable,
+) -> None:
+    """Show a report; if its snapshots are given, also pictures of them.
+
+    `named` is how commands name the servers.
+    """
     taken = {snapshot.cluster: snapshot for snapshot in snapshots}
     parts: list[RenderableType] = [verdict_line(report)]
+    labels = report.labels
     if len(report.audits) == 1:
         parts += topology_parts(taken.get(report.audits[0].cluster), report.audits[0])
     elif report.verdict is not Verdict.OK:
@@ -122,7 +134,10 @@ def show_report(report: AuditReport, *, snapshots: Iterable[ClusterSnapshot] = (
     loud.sort(key=lambda finding: finding.severity is not Severity.CRITICAL)
     for finding in loud[:FINDINGS_SHOWN_MAX]:
         parts += finding_parts(
-            finding, taken.get(finding.cluster), name_cluster=len(report.audits) > 1
+            finding,
+            taken.get(finding.cluster),
+            name_cluster=len(report.audits) > 1,
+            labels=labels.get(finding.cluster, ()),
         )
     parts += rest_of(len(loud), FINDINGS_SHOWN_MAX, "findings")
     accepted = [each for each in report.findings if is_accepted(each)]
@@ -132,8 +147,7 @@ def show_report(report: AuditReport, *, snapshots: Iterable[ClusterSnapshot] = (
     if len(report.audits) == 1 and quiet:
         parts += [Text(), labelled((each.code, line_of(each.explanation)) for each in quiet)]
     parts += unknown_parts(report.unknown, name_cluster=len(report.audits) > 1)
-    if loud:
-        parts += [Text(), next_steps(loud)]
+    parts += next_parts(loud, report.unknown, named=named, snapshots=taken)
     show(*parts)
 
 
@@ -177,7 +191,7 @@ def _clusters(report: AuditReport) -> RenderableType:
         table.add_column(heading)
     for audit in loud[:CLUSTERS_SHOWN_MAX]:
         table.add_row(
-            Text(printable(audit.cluster)),
+            Text(printable(f"{audit.cluster}{label_words(audit.labels)}")),
             Text(f" {audit.verdict.value} ", style=VERDICT_STYLE[audit.verdict]),
             Text(str(len(audit.servers))),
             Text(_codes(audit)),
@@ -200,19 +214,25 @@ def _codes(audit: ClusterAudit) -> str:
 
 
 def finding_parts(
-    finding: Finding, snapshot: ClusterSnapshot | None, *, name_cluster: bool
+    finding: Finding,
+    snapshot: ClusterSnapshot | None,
+    *,
+    name_cluster: bool,
+    labels: Labels = (),
 ) -> list[RenderableType]:
     """Show one finding: where, what, its proof, what to do, and since when if history is known."""
     title = Text(f"{finding.code} {finding.name}", style=_SEVERITY_STYLE[finding.severity])
     title.append(f"  {finding.severity.value}, {finding.grade.value}", style=QUIET)
-    rows: list[tuple[str, RenderableType]] = [("where", _where(finding, name_cluster=name_cluster))]
-    rows.append(("what", line_of(finding.explanation)))
+    where = _where(finding, name_cluster=name_cluster, labels=labels)
+    rows: list[tuple[str, RenderableType]] = [("where", where)]
+    explanation = short_explanation(finding)
+    rows.append(("what", line_of(explanation)))
     if finding.gtid_set:
         rows.append(("set", Text(finding.gtid_set.shortened())))
     picture = picture_of(finding, snapshot)
     if picture is not None:
         rows.append(("", picture))
-    rows.append(("proof", _evidence(finding.evidence)))
+    rows.append(("proof", _evidence(finding.evidence, explanation)))
     if finding.strategies:
         rows.append(("do", _strategies(finding.strategies)))
     if finding.first_seen < finding.last_seen:
@@ -223,22 +243,22 @@ def finding_parts(
     return [Text(), Rule(title, align="left", characters="─", style=QUIET), labelled(rows)]
 
 
-def _where(finding: Finding, *, name_cluster: bool) -> Text:
+def _where(finding: Finding, *, name_cluster: bool, labels: Labels = ()) -> Text:
     ends = [name for name in (finding.source, finding.replica) if name is not None]
     said = [" → ".join(ends)] if ends else []
     if finding.channel:
         said.append(f"channel {finding.channel}")
     if name_cluster or not said:
-        said.insert(0, f"cluster {finding.cluster}")
+        said.insert(0, f"cluster {finding.cluster}{label_words(labels)}")
     if finding.gtid_set:
         said.append(counted(finding.gtid_set.gtid_count, "transaction"))
     return line_of(" · ".join(said))
 
 
-def _evidence(evidence: Iterable[Evidence]) -> RenderableType:
+def _evidence(evidence: Iterable[Evidence], explanation: str) -> RenderableType:
     grid = Table.grid(padding=(0, 2, 0, 0))
     for each in evidence:
-        value = printable(each.value)
+        value = printable(shown_value(each.fact, each.value, explanation))
         if len(value) > EVIDENCE_CHARACTERS_MAX:
             value = value[:EVIDENCE_CHARACTERS_MAX] + "… (--json has the whole text)"
         line = Text(f"{each.fact}: ")
@@ -278,17 +298,6 @@ def unknown_parts(
         grid.add_row(line_of(name), Text(fact, style="bold"), line_of(reason))
     yield Padding(grid, (0, 0, 0, 2))
     yield from rest_of(len(seen) + more, UNKNOWN_SHOWN_MAX, "facts")
-
-
-def next_steps(findings: Sequence[Finding]) -> Text:
-    """Return the commands for the next steps."""
-    first = findings[0]
-    shown = [each.value for each in first.evidence if each.fact == DRIFT_COMMAND]
-    second = shown[0] if shown else "gtid-audit repair plan --out DIR …"
-    line = Text("Next: ", style="bold")
-    line.append(f"gtid-audit explain {first.code}", style="default")
-    line.append("  ·  ", style=QUIET)
-    return line.append(printable(second), style="default")
 
 
 def labelled(rows: Iterable[tuple[str, RenderableType]]) -> RenderableType:

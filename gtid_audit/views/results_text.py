@@ -4,7 +4,7 @@
 2. The parts are those of report_text.py; only their source differs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from rich.console import Group, RenderableType
@@ -12,9 +12,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from gtid_audit.operands.servers_in_commands import NamedInCommands, not_reachable
 from gtid_audit.output import counted, printable
 from gtid_audit.views import report_text
 from gtid_audit.views.audit_counts import AuditCounts
+from gtid_audit.views.next_steps import next_parts
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
 from spark_audit.summary import FleetSummary, WorstCluster
 from topology.catalogue.findings import Finding, Severity, Unknown, Verdict
@@ -44,8 +46,8 @@ class Page(Protocol):
         """Return the three lists of a report as items (json_items.py), in order, in pieces."""
 
 
-def show_results(results: Page, *, kept: bool) -> None:
-    """Show a results run, and its directory if it is stored."""
+def show_results(results: Page, *, kept: bool, named: NamedInCommands = not_reachable) -> None:
+    """Show a results run, and its directory if it is stored. `named` is as in report_text.py."""
     summary = results.summary
     parts: list[RenderableType] = [verdict_line(summary)]
     if summary.worst:
@@ -60,13 +62,13 @@ def show_results(results: Page, *, kept: bool) -> None:
     parts += report_text.accepted_parts(accepted, count=len(accepted))
     if len(accepted) == report_text.FINDINGS_SHOWN_MAX:
         parts.append(Text("  … and perhaps more; --json has all", style=QUIET))
+    unknown: Sequence[Unknown] = ()
     if summary.unknown_count:
         # Two readings of one fact are shown as one line: request twice as many.
         unknown = results.first_unknown(2 * report_text.UNKNOWN_SHOWN_MAX)
         more = summary.unknown_count - len(unknown)
         parts += report_text.unknown_parts(unknown, name_cluster=True, more=more)
-    if loud:
-        parts += [Text(), report_text.next_steps(loud)]
+    parts += next_parts(loud, unknown, named=named, snapshots={})
     if kept:
         parts += [Text(), line_of(f"Results: {results.place}")]
     report_text.show(*parts)

@@ -12,6 +12,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from gtid_audit.output import counted, without_credentials
+from gtid_audit.views.next_steps import StepLine
 from gtid_audit.views.report_parts import QUIET, line_of
 from gtid_audit.views.report_text import headline, labelled, show
 from gtid_audit.views.trace_words import (
@@ -25,6 +26,7 @@ from gtid_audit.views.trace_words import (
     thread_words,
     verdict_of_trace,
 )
+from topology.catalogue.next_step_table import NextStep
 from topology.tracing.causes import differences_now, remaining_causes
 from topology.tracing.error_classes import meaning_of
 from topology.tracing.trace_values import (
@@ -78,7 +80,7 @@ def show_trace(trace: Trace, dsns: Mapping[str, str]) -> None:
     commands = next_commands(trace, dsns)
     if commands:
         parts += [Text(), Text("Next:", style="bold")]
-        parts += [line_of(f"  {each}") for each in commands]
+        parts += [StepLine("  ", NextStep(each)) for each in commands]
     show(*parts)
 
 

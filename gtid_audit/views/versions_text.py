@@ -1,5 +1,6 @@
 """Shows the schema version of each server: what it has, what it applied, what it received."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
@@ -9,11 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from gtid_audit.output import counted, printable
+from gtid_audit.views.next_steps import HEAD, PROGRAM, StepLine
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
 from gtid_audit.views.report_text import headline, labelled, moment_of, show
 from gtid_audit.views.verdict_answers import DocumentAnswer
 from gtid_audit.views.versions_document import counts_of, versions_document
 from topology.catalogue.findings import worst_verdict
+from topology.catalogue.next_step_table import NextStep
 from topology.definitions.schema_versions import ClusterVersions, ServerSchemaVersion
 from topology.readings.logged_ddl import LoggedDdl
 
@@ -23,8 +26,13 @@ _STATEMENT_CHARACTERS_MAX: Final = 120
 _NOT_READ: Final = "?"
 
 
-def show_versions(clusters: Sequence[tuple[str, ClusterVersions]]) -> None:
-    """Show the servers of each cluster, and what they are apart by."""
+def show_versions(
+    clusters: Sequence[tuple[str, ClusterVersions]], operands: Sequence[str] = ()
+) -> None:
+    """Show the servers of each cluster, and what they are apart by.
+
+    `operands` are the words of the command line that select the same servers and schemas.
+    """
     verdict = worst_verdict(each.verdict for _, each in clusters)
     differ = any(each.digests_differ for _, each in clusters)
     parts: list[RenderableType] = [headline(verdict, versions_headline(clusters))]
@@ -36,8 +44,9 @@ def show_versions(clusters: Sequence[tuple[str, ClusterVersions]]) -> None:
         for server in cluster.servers:
             parts += _details(server, cluster)
     parts += _unknown(clusters)
-    if differ:
-        parts += [Text(), _next()]
+    if differ and operands:
+        drift = NextStep(shlex.join((PROGRAM, "schema", "drift", *operands)))
+        parts += [Text(), StepLine(HEAD, drift)]
     show(*parts)
 
 
@@ -49,13 +58,15 @@ def versions_headline(clusters: Sequence[tuple[str, ClusterVersions]]) -> str:
     return f"{counted(servers, 'server')} · {said}"
 
 
-def versions_answer(clusters: Sequence[tuple[str, ClusterVersions]]) -> DocumentAnswer:
-    """Return the answer of `schema versions`, in any form."""
+def versions_answer(
+    clusters: Sequence[tuple[str, ClusterVersions]], operands: Sequence[str] = ()
+) -> DocumentAnswer:
+    """Return the answer of `schema versions`, in any form. `operands` are as in show_versions."""
     return DocumentAnswer(
         worst_verdict(each.verdict for _, each in clusters),
         versions_headline(clusters),
         lambda: versions_document(clusters),
-        lambda: show_versions(clusters),
+        lambda: show_versions(clusters, operands),
         {
             "differing_clusters": sum(each.digests_differ for _, each in clusters),
             "unknown": sum(len(each.unknown) for _, each in clusters),
@@ -150,9 +161,3 @@ def _unknown(clusters: Sequence[tuple[str, ClusterVersions]]) -> Iterator[Render
         yield Text("Not read", style="bold")
         yield labelled((label, line_of(text)) for label, text in rows[:_UNKNOWN_SHOWN_MAX])
         yield from rest_of(len(rows), _UNKNOWN_SHOWN_MAX, "facts")
-
-
-def _next() -> Text:
-    line = Text("Next: ", style="bold")
-    line.append("gtid-audit schema drift, with the same servers", style="default")
-    return line

@@ -2,7 +2,7 @@
 
 How it works
 ------------
-    take the lock of every server                       nothing was sent if one is refused
+    take the lock of every server of the plan           nothing was sent if one is refused
     for each step that is not done, its checks first:
         stop if that was requested                      between steps only, and while waiting
         run it, with every statement in the journal     a failed guard or statement ends the run
@@ -15,8 +15,10 @@ Each end is a state of the journal with its reason. The state of the servers is 
 that the plan was made for: between two scripts, or within one. Either way the run may be resumed,
 or the repair planned again.
 
-The locks exclude other repairs of gtid-audit. Clients and operators are not excluded: against them
-the guards of each script decide, at the moment when it runs.
+The locks exclude other repairs of gtid-audit, also one of the same cluster whose scripts run on
+other servers. A server that did not answer when the plan was made is not in the plan, so it has no
+lock. Clients and operators are not excluded: against them the guards of each script decide, at the
+moment when it runs.
 """
 
 import time
@@ -110,9 +112,13 @@ class PlanApplier:
         return script is not None and self.writer.has_sent(script.number)
 
     def _locks(self, held: ExitStack) -> Mapping[str, ServerLock]:
-        """Take the lock of every server with a script, in the order of their names."""
+        """Take the lock of every server of the plan, in the order of their names.
+
+        Also of servers without a script: each plan was simulated without the steps of another one.
+        Two of them at once would leave a state that neither has announced.
+        """
         locks: dict[str, ServerLock] = {}
-        for name in sorted({script.server for script in self.plan.scripts}):
+        for name in sorted(server.name for server in self.plan.servers):
             try:
                 lock = held.enter_context(ServerLock(self.targets[name]))
             except (ServerBusy, pymysql.MySQLError, OSError) as error:

@@ -64,12 +64,14 @@ from repair.content.waiting_ddl import Ddl, ddl_of
 from repair.doubts.logged_form import is_cut, is_loose, is_rewritten, would_be_cut
 from repair.sql.redo_sql import redo
 from repair.sql.replay import Replayed
-from topology.readings.transaction_class import ContentClass, class_of
+from topology.readings.content_class import ContentClass
+from topology.readings.transaction_class import class_of
 from topology.readings.transaction_parts import committed_at, short, summed
 
 # Limits for what is kept as SQL and rows.
 TRANSACTIONS_REPLAYED_MAX: Final = 2_000
 CHARACTERS_REPLAYED_MAX: Final = 16 * 1024**2
+BYTES_REPLAYED_MAX: Final = 32 * 1024**2  # of the log: the rows of more are not kept in memory
 STATEMENTS_SHOWN_MAX: Final = 5
 
 
@@ -85,6 +87,7 @@ class Collected:
     changes: list[RowChanges] = field(default_factory=list)
     server_ids: dict[int, list[Any]] = field(default_factory=dict)
     characters: int = 0
+    bytes_logged: int = 0
     cut: str = ""
     rows_unread: str = ""
     altered: str = ""  # tables whose columns were changed since: rows are then unusable
@@ -118,11 +121,28 @@ class Collected:
             self.ddl += _ddl(transaction.gtid, transaction.statements, kind)
         return kind
 
-    def keep(self, group: EventGroup, items: list[Any], logged: LoggedDefinitions) -> None:
+    def keep(self, group: EventGroup, items: Iterable[Any], logged: LoggedDefinitions) -> None:
         """Keep a transaction as SQL and rows, within the limits.
 
-        Rows of a table whose columns were changed since cannot be used: see tables_now.py.
+        Rows of a table whose columns were changed since cannot be used: see tables_now.py. Nothing
+        of a transaction above the limits stays in memory, however large it is.
         """
+        if not self.cut and len(self.redo) >= TRANSACTIONS_REPLAYED_MAX:
+            self.cut = f"more than {TRANSACTIONS_REPLAYED_MAX:,} transactions"
+        kept: list[Any] = []
+        for each in self._noted(group, items):
+            if not self.cut:
+                kept.append(each)
+        if self.cut:
+            return  # by the first limit that was reached
+        self._keep(group, kept, logged)
+
+    def _noted(self, group: EventGroup, items: Iterable[Any]) -> Iterator[Any]:
+        """Yield the content of a transaction, and note the forms of its rows."""
+        if not self.cut:
+            self.bytes_logged += sum(each.header.event_bytes for each in group.events)
+        if not self.cut and self.bytes_logged > BYTES_REPLAYED_MAX:
+            self.cut = f"more than {BYTES_REPLAYED_MAX:,} bytes of log"
         for each in items:
             if isinstance(each, RowChanges):
                 self.row_tables.setdefault((each.table.schema, each.table.table), each.table)
@@ -133,13 +153,12 @@ class Collected:
                     self.has_cut_rows = self.has_cut_rows or is_cut(each.table, row)
                     self.has_whole_rows = self.has_whole_rows or would_be_cut(each.table, row)
                     self.has_loose_documents = self.has_loose_documents or is_loose(row)
+            yield each
         if any(is_rewritten(each.sql) for each in group.transaction.statements):
             self.has_rewritten_statements = True
-        if self.cut:
-            return  # by the first limit that was reached
-        if len(self.redo) >= TRANSACTIONS_REPLAYED_MAX:
-            self.cut = f"more than {TRANSACTIONS_REPLAYED_MAX:,} transactions"
-            return
+
+    def _keep(self, group: EventGroup, items: list[Any], logged: LoggedDefinitions) -> None:
+        """Keep a transaction, unless its SQL is above the limit."""
         # redo() sets no GTID for a transaction without SQL, but its reason must be kept.
         replayed = replace(redo(group, items, keeps_gtid=True), gtid=group.transaction.gtid)
         tables = [(each.schema, each.table) for each in group.transaction.tables]

@@ -13,9 +13,11 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Collection, Container, Iterable
 from pathlib import Path
 
 from repair.applying.written_plan import UnusablePlan, WrittenPlan, read_plan
+from repair.model.strategy_case import StreamedContent
 from repair.render import PLAN, RUNBOOK, render_files
 from repair.repair_plan import Plan
 from repair.sql.guard import without_measured
@@ -27,16 +29,28 @@ class DirectoryTaken(Exception):
     """The directory contains something that is not this plan."""
 
 
-def write_plan(plan: Plan, directory: Path) -> tuple[Path, ...]:
+def _nothing_streamed(saved: StreamedContent) -> Iterable[bytes]:
+    raise AssertionError(f"{saved.file_name} is announced, and the caller does not write it")
+
+
+def write_plan(
+    plan: Plan,
+    directory: Path,
+    *,
+    streamed: Callable[[StreamedContent], Iterable[bytes]] = _nothing_streamed,
+) -> tuple[Path, ...]:
     """Write a plan's files and return their paths, scripts first, in order.
+
+    `streamed` returns the content of a file that is not part of the plan's text.
 
     Raises:
         DirectoryTaken: the directory, or a file of that name, exists and contains something else.
         OSError: it cannot be written.
     """
     files = render_files(plan)
-    paths = tuple(directory / name for name in files)
-    if directory.exists() and _is_same(_content(directory), files):
+    streams = {each.file_name: each for each in plan.saved if isinstance(each, StreamedContent)}
+    paths = tuple(directory / name for name in (*files, *streams))
+    if directory.exists() and _is_same(_content(directory, streams), files, streams):
         return paths
     _refuse_taken(directory)
     directory.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +59,9 @@ def write_plan(plan: Plan, directory: Path) -> tuple[Path, ...]:
     made = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
     try:
         for name, text in files.items():
-            _write(made / name, text)
+            _write(made / name, (text.encode(),))
+        for name, each in streams.items():
+            _write(made / name, streamed(each))
         _sync(made)
         made.rename(directory)  # replaces an empty directory, and only an empty one (rename(2))
     except BaseException:
@@ -99,20 +115,27 @@ def _refuse_taken(directory: Path) -> None:
         )
 
 
-def _content(directory: Path) -> dict[str, str] | None:
+def _content(directory: Path, streams: Container[str]) -> dict[str, str] | None:
+    """Return the files of a directory; of a streamed one, which may be large, only its name."""
     if not directory.is_dir():
         return None
     found: dict[str, str] = {}
     for path in directory.iterdir():
         if not path.is_file():
             return None
+        if path.name in streams:
+            found[path.name] = ""
+            continue
         found[path.name] = path.read_bytes().decode("utf-8", errors="replace")
     return found
 
 
-def _is_same(there: dict[str, str] | None, files: dict[str, str]) -> bool:
-    """Return whether a directory contains this plan; reading times may differ, SQL may not."""
-    if there is None or there.keys() != files.keys():
+def _is_same(there: dict[str, str] | None, files: dict[str, str], streams: Collection[str]) -> bool:
+    """Return whether a directory contains this plan; reading times may differ, SQL may not.
+
+    A streamed file is written before the plan is there, and its transactions are part of the id.
+    """
+    if there is None or there.keys() != {*files, *streams}:
         return False
     if _id(there[PLAN]) is None or _id(there[PLAN]) != _id(files[PLAN]):
         return False
@@ -135,10 +158,10 @@ def _statements(script: str) -> list[str]:
     return [without_measured(line) for line in lines]
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, parts: Iterable[bytes]) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE)
     with os.fdopen(descriptor, "wb") as file:
-        file.write(text.encode())
+        file.writelines(parts)
         file.flush()
         os.fsync(file.fileno())
 

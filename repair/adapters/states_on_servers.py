@@ -33,7 +33,7 @@ from repair.content.transaction_content import (
     TransactionContent,
 )
 from repair.doubts.renamed_databases import renamed_between
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 if TYPE_CHECKING:
     from typing import Any

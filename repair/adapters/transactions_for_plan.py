@@ -33,9 +33,9 @@ from repair.doubts.doubted_content import compared_with, doubted
 from repair.model.own_work import disturbed
 from repair.model.strategy_case import LogEvidence
 from topology.catalogue.findings import ClusterAudit, Finding
+from topology.readings.content_class import ContentClass
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.readings.target import ServerTarget
-from topology.readings.transaction_class import ContentClass
 
 # The limit per finding. By default no steps are planned for the transactions above it.
 TRANSACTIONS_READ_MAX: Final = 10_000

@@ -51,7 +51,7 @@ from repair.content.row_versions import RowVersions
 from repair.content.waiting_ddl import Ddl
 from repair.sql.replay import Replayed
 from repair.sql.row_literals import condition
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 _NAMED_MAX: Final = 3  # rows that a text names
 
@@ -258,6 +258,7 @@ class TransactionContent:
     read_from: str | None  # None: no server that could be read has them
     classes: Mapping[ContentClass, GtidSet]
     unread: str = ""  # why some or all could not be read
+    unwritable: str = ""  # why its SQL cannot be written from the log either; "": not tried
     tables: tuple[TableChange, ...] = ()  # rows counted over all transactions
     statements: tuple[str, ...] = ()  # the first statements that are not row changes
     committed_first: datetime | None = None

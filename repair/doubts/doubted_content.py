@@ -20,7 +20,7 @@ from gtid import GtidSet
 from repair.content.transaction_content import NetRow, TransactionContent
 from repair.model.actions import AutoPositionOn, StartChannel, simulate
 from repair.model.strategy_case import MAY_DIFFER, Case
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 
 def doubted(

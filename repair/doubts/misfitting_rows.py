@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from gtid import GtidSet
 from repair.content.transaction_content import RowState, TransactionContent
 from repair.model.replication_model import Model, ModelServer, upstream
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 
 def misfit(

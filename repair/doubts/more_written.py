@@ -5,21 +5,33 @@
    end.
 2. What the account of the audit may not see does not refuse a plan. The script queries again with
    its own account, and also checks whether that account would see triggers.
-3. Pure: repair/adapters/side_effects_there.py queries the servers.
+3. Events of the event scheduler may write the same rows between the plan and its scripts, or while
+   they run: a warning, because no one knows what an event will write.
+4. Pure: repair/adapters/side_effects_there.py and events_there.py query the servers.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
 
 from repair.content.side_effects import SideEffects
+from repair.content.transaction_content import first_of
 from repair.model.actions import Action, MakeRowsAlike, RedoTransactions, UndoRows
 from repair.model.strategy_case import Outcome, Refusal
 from repair.scripts.row_procedures import rules_asked
 
+_WRITING: Final = (MakeRowsAlike, RedoTransactions, UndoRows)
+
 
 def unless_more_is_written(
-    outcome: Outcome, effects: Mapping[str, tuple[SideEffects, ...]]
+    outcome: Outcome,
+    effects: Mapping[str, tuple[SideEffects, ...]],
+    events: Mapping[str, tuple[str, ...]],
 ) -> Outcome:
-    """Refuse to write rows of a table with side effects; `effects` are by server."""
+    """Refuse to write rows of a table with side effects, and warn of events of the scheduler.
+
+    `effects` and `events` are by server.
+    """
     if isinstance(outcome, Refusal):
         return outcome
     reasons = dict.fromkeys(
@@ -28,7 +40,24 @@ def unless_more_is_written(
         for each in effects.get(action.server, ())
         for why in _reasons(action, each)
     )
-    return Refusal("; ".join(reasons)) if reasons else outcome
+    if reasons:
+        return Refusal("; ".join(reasons))
+    warnings = (*outcome.warnings, *events_that_run(outcome.actions, events))
+    return replace(outcome, warnings=warnings)
+
+
+def events_that_run(
+    actions: Iterable[Action], events: Mapping[str, tuple[str, ...]]
+) -> Iterator[str]:
+    """Yield a warning for each server on which rows are written and events run."""
+    for name in dict.fromkeys(each.server for each in actions if isinstance(each, _WRITING)):
+        if found := events.get(name):
+            yield (
+                f"event_scheduler is ON on {name}, and these events are enabled there:"
+                f" {first_of(found)}. One that writes while the scripts run may change rows that"
+                f" the plan has compared. Run `SET GLOBAL event_scheduler = OFF` on {name} first,"
+                " and `SET GLOBAL event_scheduler = ON` after the last script"
+            )
 
 
 def _reasons(action: Action, effects: SideEffects) -> Iterator[str]:

@@ -14,8 +14,8 @@ from repair.model.strategy_case import Case
 from repair.sql.replay import Replayed
 from topology.catalogue.findings import Grade
 from topology.facts.declared_sets import DECLARED
+from topology.readings.content_class import ContentClass
 from topology.readings.dialect import dialect_of
-from topology.readings.transaction_class import ContentClass
 
 NOT_UNASKED = (
     "the operator must decide whether these transactions are wanted: only planned when selected"

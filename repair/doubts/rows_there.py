@@ -25,7 +25,7 @@ from repair.model.replication_model import ModelChannel, ModelServer, below
 from repair.model.strategy_case import Case
 from topology.catalogue.findings import Grade
 from topology.facts.reset_signs import has_earlier
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 from topology.rules.passed import IS_BEHIND
 
 

@@ -27,8 +27,8 @@ from repair.model.replication_model import (
 from repair.model.strategy_case import MAY_DIFFER, Case
 from repair.model.unlogged_redo import refuses_replicas
 from repair.model.unnumbered import unread_without_gtid
+from topology.readings.content_class import ContentClass
 from topology.readings.dialect import dialect_of, who_set_until
-from topology.readings.transaction_class import ContentClass
 
 
 def as_warning(doubt: str) -> str:

@@ -28,7 +28,7 @@ from repair.model.holes import passed_by
 from repair.model.offered_strategies import offered
 from repair.model.replication_model import Model, ModelServer, below, upstream
 from repair.model.strategy_case import Case
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 
 def unread_beside_own_work(case: Case, action: StartChannel | AutoPositionOn) -> str | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from gtid import GtidSet
 from topology.catalogue.error_texts import ANOTHER_REPLICA, REFUSED_ACCOUNT, row_of
 from topology.catalogue.findings import ClusterAudit, Finding
 from topology.facts.graph import Edge, Graph, is_another, is_at_address
@@ -24,7 +25,7 @@ def doubt_of(
     return (
         _copy_of(replica, graph)
         or _another_at_address(edge, known)
-        or _of_a_diverged_member(edge, known, audit)
+        or _of_a_diverged_source(edge, replica, graph, known, audit)
         or _passes_declared(edge, audit)
     )
 
@@ -66,23 +67,41 @@ def _another_at_address(edge: Edge | None, known: Mapping[str, ReadServer]) -> s
     )
 
 
-def _of_a_diverged_member(
-    edge: Edge | None, known: Mapping[str, ReadServer], audit: ClusterAudit
+def _of_a_diverged_source(
+    edge: Edge | None,
+    replica: ServerSnapshot,
+    graph: Graph,
+    known: Mapping[str, ReadServer],
+    audit: ClusterAudit,
 ) -> str:
-    """Return that a channel's source has what no member of its group has; "" if it has not.
+    """Return that a channel brings what the other part of the cluster does not have (J3), or "".
 
-    The group may have used the GTIDs before them for other transactions, as after a bootstrap from
-    a member that was behind. Sets do not show that. What follows then does not fit the rows.
+    A former primary that returned with a tail is above the channel. The replica would have the tail
+    as well, and could not join the servers that are in use. Which part is right is not known.
+
+    Of a group, what precedes the tail may differ too: it may have used these GTIDs for other
+    transactions, as after a bootstrap from a member that was behind. Sets do not show that. What
+    follows then does not fit the rows.
     """
     source = None if edge is None else known.get(edge.source)
-    if edge is None or source is None or not group_name_of(source):
+    if edge is None or source is None:
         return ""
+    above = {source.name, *graph.upstream_of(source.name, stopped_too=True)}
     for finding in audit.findings:
-        if finding.code == "J3" and finding.replica == source.name:
+        if finding.code != "J3" or finding.replica not in above:
+            continue
+        what = finding.gtid_set.shortened()
+        if group_name_of(source) and finding.replica == source.name:
             return (
-                f"{source.name} has {finding.gtid_set.shortened()}, which no member of its group"
-                " has (J3), and may have other transactions under the GTIDs before them: compare"
-                f" contents (`--content`), and decide whether {edge.replica} is to receive them"
+                f"{source.name} has {what}, which no member of its group has (J3), and may have"
+                " other transactions under the GTIDs before them: compare contents (`--content`),"
+                f" and decide whether {edge.replica} is to receive them"
+            )
+        if not finding.gtid_set <= (replica.gtid_executed or GtidSet()):
+            return (
+                f"{finding.replica} has {what}, which {finding.source} does not have (J3):"
+                f" {edge.replica} would fetch them, and could not join {finding.source} afterwards."
+                " Decide first which of the two is the source"
             )
     return ""
 

@@ -25,7 +25,7 @@ from typing import TypeAlias
 from binlog.rows.values import Value
 from gtid import GtidSet
 from repair.content.transaction_content import NetRow, RowsOn, RowState, TransactionContent
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 # A table and a key in it; None represents a text.
 Place: TypeAlias = tuple[str, str, "tuple[Value | None, ...]"]

@@ -62,6 +62,8 @@ class LogEvidence:
     without_gtid: Mapping[tuple[str, str], WithoutGtid] = field(default_factory=dict)
     # By server, for the tables of these transactions and rows.
     side_effects: Mapping[str, tuple[SideEffects, ...]] = field(default_factory=dict)
+    # By server: the events that its event scheduler runs.
+    running_events: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     definitions: Mapping[str, DefinitionsRead] = field(default_factory=dict)  # that differ (S2)
     # By server: what is connected to it as a replica; and why that was not read.
     connected: Mapping[str, tuple[ConnectedReplica, ...]] = field(default_factory=dict)
@@ -77,6 +79,22 @@ class SavedContent:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamedContent:
+    """The same, where the SQL is not part of the plan: too much, or no text for its client.
+
+    It is written from the log of a server into the directory of the plan, together with it.
+    """
+
+    file_name: str
+    finding_id: str
+    read_from: str
+    gtids: GtidSet
+
+
+Saved: TypeAlias = SavedContent | StreamedContent
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a strategy is not planned, and the manual instruction, if there is one."""
 
@@ -89,7 +107,7 @@ class Proposal:
 
     actions: tuple[Action, ...]
     warnings: tuple[str, ...] = ()
-    saved: tuple[SavedContent, ...] = ()
+    saved: tuple[Saved, ...] = ()
     # What the finding is about and no action repairs, with the reason. It stays a finding.
     stays: tuple[str, ...] = ()
 

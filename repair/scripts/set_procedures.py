@@ -2,11 +2,17 @@
 
 from collections.abc import Iterator
 
-from binlog.quoting import quote_string
 from gtid import GtidSet
 from repair.content.transaction_content import key_condition
 from repair.model.actions import AppendPurged, InjectEmpty, ResetAndPurge
 from repair.model.semi_sync import commits_without_waiting
+from repair.scripts.called_sets import (
+    appended,
+    no_thread_runs,
+    ranges_added,
+    skipped_by_calls,
+    takes_ranges,
+)
 from repair.scripts.lost_own_gtids import highest_first, lost_own, not_reused
 from repair.scripts.procedure import Procedure, Setting
 from repair.scripts.row_procedures import row_is
@@ -27,7 +33,6 @@ from repair.sql.script import (
     transactions,
     unless_done,
 )
-from repair.sql.service_calls import ServiceCalls
 
 _GTID_NEXT, _GTID_PURGED = StatementKind.SET_GTID_NEXT, StatementKind.SET_GTID_PURGED
 _CALLS_PER_SECOND = 20  # of a service's procedure, which also writes its own history
@@ -107,7 +112,7 @@ def inject_empty(action: InjectEmpty, setting: Setting) -> Procedure:
         ),
         statements=(*_committed(action.gtids, name, own), "SET SESSION gtid_next = 'AUTOMATIC';")
         if calls is None
-        else tuple(_skipped_by_calls(action.gtids, calls)),
+        else tuple(skipped_by_calls(action.gtids, calls)),
         verifications=(executed(name, action.gtids),),
         check=f"SELECT GTID_SUBTRACT({literal(action.gtids)}, @@GLOBAL.gtid_executed);  -- empty",
         undo=_REMAIN,
@@ -126,15 +131,6 @@ def inject_empty(action: InjectEmpty, setting: Setting) -> Procedure:
 def _committed(gtids: GtidSet, name: str, own: GtidSet) -> Iterator[str]:
     yield from empty_transactions(gtids - own)
     yield from highest_first(name, own)
-
-
-def _skipped_by_calls(gtids: GtidSet, calls: ServiceCalls) -> Iterator[str]:
-    """Yield a call for each GTID that is not executed: some services refuse one that is."""
-    for gtid in gtids.gtids():
-        missing = f"NOT GTID_SUBSET({quote_string(str(gtid))}, @@GLOBAL.gtid_executed)"
-        call = quote_string(calls.skipping(str(gtid)))
-        yield f"SET @todo = IF(@go AND {missing}, {call}, 'DO 0');"
-        yield from RUN_TODO
 
 
 def _rows_are_there(action: InjectEmpty) -> Iterator[Guard]:
@@ -158,25 +154,24 @@ def append_purged(action: AppendPurged, setting: Setting) -> Procedure:
     name = action.server
     kind = StatementKind.SET_TAGGED_GTID_PURGED if _has_tags(action.gtids) else _GTID_PURGED
     calls = setting.calls_for(kind)
-    by_call = calls is not None and bool(calls.append_purged)
-    append = "CONCAT('SET GLOBAL gtid_purged = ''+', @missing, '''')"
-    if calls is not None and by_call:
-        append = calls.appending("@missing")
+    by_range = takes_ranges(calls, setting.server, action.gtids)
     return Procedure(
         title=f"add {transactions(action.gtids.gtid_count)} to gtid_purged on {name}",
-        preconditions=_as_seen(action, setting),
-        statements=(
-            f"SET @missing = GTID_SUBTRACT({literal(action.gtids)}, @@GLOBAL.gtid_executed);",
-            "SET @done = (@missing = '');",
-            f"SET @todo = IF(@go AND NOT @done, {append}, 'DO 0');",
-            *RUN_TODO,
+        preconditions=(
+            *_as_seen(action, setting),
+            *((no_thread_runs(name),) if by_range else ()),
         ),
+        statements=tuple(ranges_added(calls, action.gtids))
+        if calls is not None and by_range
+        else appended(action.gtids, calls),
         verifications=(executed(name, action.gtids),),
         check=f"SELECT GTID_SUBTRACT({literal(action.gtids)}, @@GLOBAL.gtid_executed);  -- empty",
         undo=_REMAIN,
         estimated_seconds=2,
         estimate_assumes="one rotation of the binary log",
-        if_stopped="either all of the GTIDs were added or none; run the script again",
+        if_stopped="some of the GTIDs may have been added; run the script again"
+        if by_range
+        else "either all of the GTIDs were added or none; run the script again",
         risk="the content of these transactions will never be applied here, and this server can"
         " never send them",
         warnings=(
@@ -193,7 +188,9 @@ def append_purged(action: AppendPurged, setting: Setting) -> Procedure:
             ),
         ),
         needs=(
-            StatementKind.CALL_SERVICE if by_call else kind,
+            StatementKind.CALL_SERVICE
+            if by_range or (calls is not None and calls.append_purged)
+            else kind,
             StatementKind.READ_CHANNELS,
         ),
     )

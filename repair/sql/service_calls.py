@@ -22,7 +22,7 @@ same pages; Azure Database for MySQL, "Data-in Replication"; Cloud SQL, "Stored 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from binlog.quoting import quote_string
@@ -39,6 +39,7 @@ class ServiceCalls:
     stop: str
     auto_position: str = ""  # of 1 or 0
     append_purged: str = ""  # of a set that begins with +
+    purge_range: str = ""  # of a server_uuid and the two ends of a range (called_sets.py)
     start_channel: str = ""  # the same for a channel with a name
     stop_channel: str = ""
     auto_position_channel: str = ""  # of 1 or 0, and the channel
@@ -50,6 +51,10 @@ class ServiceCalls:
     def appending(self, gtids: str) -> str:
         """Return the expression of the call that adds a set, also an expression, to gtid_purged."""
         return f"CONCAT('CALL {self.append_purged}(''+', {gtids}, ''')')"
+
+    def purging(self, server_uuid: str, first: int, last: int) -> str:
+        """Return the call that adds one range of GTIDs to gtid_purged; its ends are inclusive."""
+        return f"CALL {self.purge_range}({quote_string(server_uuid)}, {first}, {last})"
 
     def steers(self, channel: str, *, switches: bool, alone: bool) -> bool:
         """Return whether there are procedures for a channel, also to switch to auto-position."""
@@ -114,6 +119,7 @@ _RDS_CHANNELS: Final = ServiceCalls(
     stop_channel="mysql.rds_stop_replication_for_channel",
     auto_position_channel="mysql.rds_set_source_auto_position_for_channel",
 )
+_RDS_RANGES: Final = replace(_RDS_CHANNELS, purge_range="mysql.rds_set_external_source_gtid_purged")
 _RDS_SOURCE: Final = ServiceCalls(
     skip=_RDS.skip,
     start=_RDS.start,
@@ -122,6 +128,7 @@ _RDS_SOURCE: Final = ServiceCalls(
     start_channel=_RDS_CHANNELS.start_channel,
     stop_channel=_RDS_CHANNELS.stop_channel,
     auto_position_channel=_RDS_CHANNELS.auto_position_channel,
+    purge_range=_RDS_RANGES.purge_range,
 )
 # Aurora MySQL 3 is 8.0. `rds_gtid_purged` is there since 3.04, which is 8.0.28.
 _AURORA: Final = ServiceCalls(
@@ -143,10 +150,11 @@ _CLOUD_SQL: Final = ServiceCalls(
 )
 _OLDEST: Final = ServerVersion(5, 7, 0)  # before it, no service has them for GTIDs
 # By vendor: the procedures since a version, the newest first. RDS for MySQL 8.0.35, 5.7.44 and 8.4
-# have those for channels; 8.0.0 to 8.0.34 do not.
+# have those for channels; 8.0.0 to 8.0.34 do not. 8.0.37 and 8.4 have the one for gtid_purged.
 _CALLS: Final[Mapping[Vendor, tuple[tuple[ServerVersion, ServiceCalls], ...]]] = {
     Vendor.RDS: (
         (ServerVersion(8, 4, 0), _RDS_SOURCE),
+        (ServerVersion(8, 0, 37), _RDS_RANGES),
         (ServerVersion(8, 0, 35), _RDS_CHANNELS),
         (ServerVersion(8, 0, 0), _RDS),
         (ServerVersion(5, 7, 44), _RDS_CHANNELS),

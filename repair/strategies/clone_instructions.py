@@ -47,7 +47,7 @@ def reclone(situation: Situation) -> str:
         )
     if not only_here and finding.code == "E4":
         return (
-            f"decide first which content is right: only {here} has its own of"
+            f"decide first which content is right: {here} has its own of"
             f" {finding.gtid_set.shortened()}, and loses it. Save it (`gtid-audit binlog show"
             f" '{finding.gtid_set}' SERVER`, with the DSN of {here}). Then {attach}"
         )

@@ -37,13 +37,13 @@ from repair.model.strategy_case import (
     Outcome,
     Proposal,
     Refusal,
-    SavedContent,
+    Saved,
 )
-from repair.scripts.replay_texts import CannotSave, saved_content
+from repair.scripts.replay_texts import CannotSave, saved_content, streamed_content
 from repair.strategies.conflicts import behind_later_ones, not_to_go_on
 from repair.strategies.resuming import fetches_again, misfits_when_resumed, resuming_actions
+from topology.readings.content_class import ContentClass
 from topology.readings.dialect import dialect_of
-from topology.readings.transaction_class import ContentClass
 
 
 def targets_to_declare(case: Case) -> list[tuple[ModelServer, GtidSet]] | Refusal:
@@ -130,16 +130,36 @@ def declared(
     return Proposal((*actions, *resuming_actions(case)), warnings, saved)
 
 
-def _saved(case: Case) -> tuple[tuple[SavedContent, ...], tuple[str, ...]]:
-    """Return the content as a file next to the scripts, or why it could not be saved."""
+def _saved(case: Case) -> tuple[tuple[Saved, ...], tuple[str, ...]]:
+    """Return the content as a file next to the scripts, or why it could not be saved.
+
+    What cannot be part of the plan's text is streamed from the log. Only what no log has, or what
+    no SQL can express, is not saved.
+    """
     content, wanted = case.content, case.wanted
     needing = wanted if content is None else content.needing_decision(wanted)
     if not needing or is_there_already(case):
         return (), ()
     try:
-        return (saved_content(case.finding, content),), ()
+        return (saved_content(case.finding, wanted, content),), ()
     except CannotSave as problem:
-        return (), (f"the content of {needing.shortened()} is NOT saved: {problem}",)
+        why = str(problem)
+    server = case.model.servers.get(content.read_from or "") if content is not None else None
+    if content is None or server is None:
+        return (), (_not_saved(needing, why),)
+    there = needing & server.available
+    if not there:
+        return (), (_not_saved(needing, why),)
+    if content.unwritable:
+        return (), (_not_saved(needing, content.unwritable, server.name),)
+    left = needing - there
+    problems = (_not_saved(left, f"it is in no binary log of {server.name}"),) if left else ()
+    return (streamed_content(case.finding, server.name, there),), problems
+
+
+def _not_saved(gtids: GtidSet, why: str, server: str = "") -> str:
+    keep = f". Copy the binary logs of {server} that have it before you run this" if server else ""
+    return f"the content of {gtids.shortened()} is NOT saved: {why}{keep}"
 
 
 def _nothing_left(case: Case) -> Iterator[str]:

@@ -21,7 +21,7 @@ from repair.content.transaction_content import RowState
 from repair.model.strategy_case import MAY_DIFFER, Case, Outcome, Refusal
 from repair.strategies.conflicts import not_to_go_on, resolve_conflict
 from repair.strategies.starting import start_channel
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 
 def resolve_or_start(case: Case) -> Outcome:

@@ -130,6 +130,24 @@ def attach(situation: Situation) -> str:
     )
 
 
+def check_data(situation: Situation) -> str:
+    """Return how to find out whether the rows of a source are those before its new history."""
+    return (
+        f"{_data_check(situation)}; `gtid-audit binlog show` lists the rows that the transactions"
+        " changed. Then audit again"
+    )
+
+
+def _data_check(situation: Situation) -> str:
+    """Return that nothing was compared, and the command that compares it.
+
+    The two will never have executed the same: the source has a new history.
+    """
+    source, replica = situation.finding.source, situation.finding.replica
+    command = f"gtid-audit repair check-data (DSN of {source}) (DSN of {replica}) --as-they-are"
+    return f"THE DATA WAS NOT CHECKED: compare the rows of {source} and {replica} with `{command}`"
+
+
 def rebuild_position(situation: Situation) -> str:
     """Return how to let a replica follow a source that began its history again."""
     words, where = situation.dialect, situation.channel
@@ -143,10 +161,10 @@ def rebuild_position(situation: Situation) -> str:
         f"{words.start_replica}{where}",
     )
     return (
-        "only if the data of both servers is equal and no client writes to the source: on"
-        f" {situation.finding.replica} run {statements}, and audit again. This deletes the binary"
-        f" logs of {situation.finding.replica}. Servers that replicate from it need the same"
-        " procedure"
+        f"{_data_check(situation)}. Only if the data of both servers is equal and no client writes"
+        f" to the source: on {situation.finding.replica} run {statements}, and audit again. This"
+        f" deletes the binary logs of {situation.finding.replica}. Servers that replicate from it"
+        " need the same procedure"
     )
 
 

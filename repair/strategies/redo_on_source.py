@@ -37,8 +37,8 @@ from repair.model.missing_on import (
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.scripts.replay_texts import CannotSave, check_plain
 from repair.strategies.resuming import misfits_when_resumed, resuming_actions
+from topology.readings.content_class import ContentClass
 from topology.readings.dialect import dialect_of
-from topology.readings.transaction_class import ContentClass
 
 
 def redo_on_source(case: Case) -> Outcome:
@@ -64,7 +64,14 @@ def redo_on_source(case: Case) -> Outcome:
             f" up these GTIDs on {source.name} ({EMPTY_BY_HAND}), and plan again"
         )
     if unread:
-        return Refusal(f"{unread.shortened()} was not read as SQL; {content.unread or 'too many'}")
+        above = "" if content.redo else content.rows_unread  # a limit: then there is no SQL at all
+        why = content.unread or above or "too many"
+        return Refusal(
+            f"{unread.shortened()} was not read as SQL: {why}. Where a log has it, redo it by hand:"
+            f" `gtid-audit binlog show '{unread}' SERVER --redo --keep-gtids --schema-from SERVER >"
+            f" FILE` (SERVER is the DSN of {content.read_from}) writes SQL of any size; its first"
+            f" lines show how to run it on {source.name}"
+        )
     try:
         check_plain(redone)
     except CannotSave as problem:

@@ -81,10 +81,7 @@ REPAIRS: Mapping[str, RepairStrategy] = {
     "attach": _by_hand(manual.attach),
     "join_group": _by_hand(clones.join_group),
     "add_servers": _noted("add the servers that the finding lists, and audit again"),
-    "check_data": _noted(
-        "on both servers, compare the rows of the tables that the transactions changed"
-        " (`gtid-audit binlog show` lists the tables and rows), then audit again"
-    ),
+    "check_data": _by_hand(manual.check_data),
     "repair_definition": _planned(repair_definition),
     "rebuild_position": _by_hand(manual.rebuild_position),
 }

@@ -38,7 +38,7 @@ from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.sql.row_literals import CannotRender
 from repair.sql.row_sql import member_columns, needs_lenience, redo_row
 from repair.strategies.resuming import misfits_when_resumed, resuming_actions
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 
 def undo_on_replica(case: Case) -> Outcome:

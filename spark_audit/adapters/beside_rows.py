@@ -2,7 +2,7 @@
 
 from pyspark.sql import SparkSession
 
-from spark_audit.adapters.storage import storage_of
+from spark_audit.adapters.storage import Storage, storage_of
 from spark_audit.run_context import Beside, Gaps
 from topology.adapters.stored_consumers import CONSUMERS, consumers_in
 from topology.adapters.stored_contents import CONTENTS, contents_in
@@ -16,19 +16,21 @@ def beside_rows(session: SparkSession, run: str, gaps: Gaps | None) -> tuple[Bes
     None: no contents were compared. `gaps` are added to the facts. Raises UnreadableSnapshots.
     """
     storage, root = storage_of(run, session)
-
-    def text_of(name: str) -> tuple[str, str] | None:
-        place = f"{root}/{name}"
-        try:
-            return storage.read_text(place), place
-        except FileNotFoundError:
-            return None
-
-    compared, read, labelled = text_of(CONTENTS), text_of(CONSUMERS), text_of(LABELS_FILE)
+    compared, read, labelled, defined = (
+        text_beside(storage, root, name) for name in (CONTENTS, CONSUMERS, LABELS_FILE, DEFINITIONS)
+    )
     contents = None if compared is None else contents_in(compared[0], place=compared[1])
     consumers = {} if read is None else consumers_in(read[0], place=read[1])
-    defined = text_of(DEFINITIONS)
     definitions = None if defined is None else definitions_in(defined[0], place=defined[1])
     labels = {} if labelled is None else labels_in(labelled[0], place=labelled[1])
     beside = Beside.telling(contents, gaps, consumers, labels, definitions)
     return beside, None if contents is None else len(contents)
+
+
+def text_beside(storage: Storage, run: str, name: str) -> tuple[str, str] | None:
+    """Return the text of a file beside the rows of a run, and its place; None if there is none."""
+    place = f"{run}/{name}"
+    try:
+        return storage.read_text(place), place
+    except FileNotFoundError:
+        return None

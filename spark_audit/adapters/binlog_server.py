@@ -23,6 +23,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from binlog.adapters.set_statements import SENT_SETS
 from binlog.adapters.stream import Only
 from binlog.adapters.stream_ledger import ledger_of_server
+from binlog.errors import UnsupportedServer
 from binlog.ledger.ledger_sets import gtids_of
 from gtid import GtidSet
 from spark_audit.adapters.binlog_options import BinlogOptions
@@ -31,9 +32,9 @@ from spark_audit.adapters.option_texts import Credentials
 from spark_audit.adapters.pickled_accounts import packed, unpacked
 from spark_audit.ledger_schema import LedgerRows
 from topology.adapters.connection import Connection
+from topology.adapters.gtid_server import connect_for_logs
 from topology.adapters.inventory.secrets import environment
 from topology.adapters.inventory.targets import Accounts
-from topology.adapters.mysql import connect
 from topology.readings.target import ServerTarget
 
 _SETS: Final = f"SELECT {SENT_SETS}, @@GLOBAL.server_uuid AS server_uuid"
@@ -202,9 +203,8 @@ def _rows_of(
 
 
 def _connected(target: ServerTarget, options: BinlogOptions) -> Connection:
-    return _translated(
-        target, lambda: connect(target, timeout_seconds_max=options.timeout_seconds_max)
-    )
+    seconds = options.timeout_seconds_max
+    return _translated(target, lambda: connect_for_logs(target, timeout_seconds_max=seconds))
 
 
 def _first_row(connection: Connection) -> dict[str, str]:
@@ -219,6 +219,8 @@ def _translated(target: ServerTarget, ask: Callable[[], T]) -> T:
     """Run a query, and convert its errors into ServerUnread. No message contains the password."""
     try:
         return ask()
+    except UnsupportedServer as problem:
+        raise ServerUnread(str(problem)) from None
     except (pymysql.MySQLError, OSError) as error:
         text = str(error.args[-1]) if error.args else type(error).__name__
         raise ServerUnread(f"{target.name}: {target.password.hidden_in(text)}") from None

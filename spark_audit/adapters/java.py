@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Final
 
 JAVA_MAJOR_MIN: Final = 17  # Spark 4 runs on Java 17 and newer
-_ADVICE: Final = "on Debian or Ubuntu: apt-get install openjdk-17-jre-headless"
+_ADVICE: Final = (
+    "on Debian or Ubuntu: apt-get satisfy 'openjdk-17-jre-headless | openjdk-21-jre-headless'"
+)
 _VERSION = re.compile(r'version "(?P<major>\d+)(?:\.(?P<minor>\d+))?')
 _ANSWER_SECONDS_MAX: Final = 30
 

@@ -71,8 +71,8 @@ def write_package(archive: Path) -> Package:
     if archive.suffix != ".zip":
         raise UnfitName(f"{archive}: expected a name that ends in .zip")
     program = archive.with_suffix(".py")
-    _replace(archive, _zipped())
-    _replace(program, PROGRAM.encode())
+    replace_file(archive, _zipped())
+    replace_file(program, PROGRAM.encode())
     return Package(archive, program)
 
 
@@ -81,12 +81,17 @@ def _zipped() -> bytes:
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
         for package in PACKAGES:
             for name, content in _files_of(resources.files(package), package):
-                entry = zipfile.ZipInfo(name, date_time=_MOMENT)
-                entry.compress_type = zipfile.ZIP_DEFLATED
-                entry.create_system = 3  # Unix on every platform, because the mode below is Unix's
-                entry.external_attr = _MODE
-                packed.writestr(entry, content)
+                add_file(packed, name, content)
     return held.getvalue()
+
+
+def add_file(packed: zipfile.ZipFile, name: str, content: bytes) -> None:
+    """Add a file to an archive: the same content gives the same bytes, at any time."""
+    entry = zipfile.ZipInfo(name, date_time=_MOMENT)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.create_system = 3  # Unix on every platform, because the mode below is Unix's
+    entry.external_attr = _MODE
+    packed.writestr(entry, content)
 
 
 def _files_of(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
@@ -99,7 +104,8 @@ def _files_of(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
             yield f"{name}/{each.name}", each.read_bytes()
 
 
-def _replace(file: Path, content: bytes) -> None:
+def replace_file(file: Path, content: bytes) -> None:
+    """Write a file whole or not at all. Raises OSError."""
     with NamedTemporaryFile(prefix=f".{file.name}-", dir=file.parent, delete=False) as written:
         try:
             written.write(content)

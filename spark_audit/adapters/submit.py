@@ -12,29 +12,34 @@
 4. A run that does not show the current state (topology/documents/run_record.py) is not audited. The
    status is then 3, or 64 with `--exit done`; the reason goes to standard error, and there is no
    summary.
-5. It needs the standard library, PySpark and what spark_audit imports, but not our command line.
+5. With `--fleet`, every cluster, server and consumer of the fleet file is in the result, UNKNOWN if
+   the run does not have it, and the file's policy applies (fleet_archive.py).
+6. It needs the standard library, PySpark and what spark_audit imports, but not our command line.
 """
 
 import argparse
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, NoReturn
 from uuid import UUID
 
 from pyspark.sql import SparkSession
 
+from spark_audit.absent_readings import NOTHING_ABSENT
+from spark_audit.adapters.fleet_archive import FleetNotSent, sent_fleet
 from spark_audit.adapters.job import audit_stored, latest_snapshots
 from spark_audit.adapters.result_place import ResultsDiffer
 from spark_audit.adapters.run_checks import refusal_of
+from spark_audit.adapters.run_readings import not_in_place
+from spark_audit.expected_fleet import ExpectedFleet
 from spark_audit.summary import FleetSummary
 from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots
-from topology.catalogue.findings import Severity, Verdict
+from topology.catalogue.findings import Verdict
 from topology.documents.run_record import MAX_AGE_DEFAULT, AgeLimit, age_from_text
-from topology.facts.accepted import accepted_from_text
-from topology.facts.accepted_findings import accepted_finding_from_text
-from topology.policy import LIMITS, Policy
+from topology.policy import Policy
 
 NAME: Final = "gtid-audit"
 USAGE: Final = 64
@@ -54,22 +59,6 @@ def _age(text: str) -> timedelta | None:
         raise argparse.ArgumentTypeError(str(problem)) from None
 
 
-def _limit(text: str) -> tuple[str, int]:
-    name, _, value = text.partition("=")
-    if name not in LIMITS:
-        raise argparse.ArgumentTypeError(f"no such limit: {name}; one of {', '.join(LIMITS)}")
-    if not (value.isascii() and value.isdigit()):
-        raise argparse.ArgumentTypeError(f"{name}: expected a number, found {value!r}")
-    return name, int(value)
-
-
-def _level(text: str) -> tuple[str, str]:
-    code, _, severity = text.partition("=")
-    if severity not in [each.value for each in Severity]:
-        raise argparse.ArgumentTypeError(f"{code}: no such severity: {severity!r}")
-    return code, severity
-
-
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
@@ -80,20 +69,15 @@ def main(arguments: Sequence[str]) -> int:
     """Audit the latest complete run below a place and return the exit status."""
     given = _parser().parse_args(arguments)
     try:
-        policy = Policy(
-            allowed_uuids=frozenset(given.allow_uuid),
-            external_sources=frozenset(given.external_source),
-            accepted=tuple(given.accepted),
-            accepted_findings=tuple(given.accepted_finding),
-            levels=tuple(given.level),
-            **dict(given.limit),
-        )
-    except ValueError as problem:
-        sys.stderr.write(f"{NAME}: --limit: {problem}\n")
+        fleet = sent_fleet() if given.fleet else None
+    except FleetNotSent as problem:
+        sys.stderr.write(f"{NAME}: --fleet: {problem}\n")
         return USAGE
+    policy = Policy() if fleet is None else fleet.policy
+    policy = replace(policy, allowed_uuids=policy.allowed_uuids.union(given.allow_uuid))
     limit = AgeLimit(datetime.now(UTC), given.max_age)
     try:
-        summary = _summary_of(given.snapshots, given.out, policy, limit)
+        summary = _summary_of(given.snapshots, given.out, policy, limit, fleet)
     except RunRefused as refused:
         # No run was audited: not even `--exit done` may end in 0.
         sys.stderr.write(f"{NAME}: not evaluated: {refused}\n")
@@ -110,14 +94,25 @@ def main(arguments: Sequence[str]) -> int:
     return 0 if given.exit == "done" else STATUS[summary.verdict]
 
 
-def _summary_of(snapshots: str, out: str, policy: Policy, limit: AgeLimit) -> FleetSummary:
+def _summary_of(
+    snapshots: str, out: str, policy: Policy, limit: AgeLimit, fleet: ExpectedFleet | None
+) -> FleetSummary:
     session = SparkSession.builder.appName(NAME).getOrCreate()
     try:
         run = latest_snapshots(session, snapshots)
         reason = refusal_of(session, run, limit)
         if reason is not None:
             raise RunRefused(reason)
-        return audit_stored(session, snapshots=run, out=out, policy=policy).summary
+        absent = NOTHING_ABSENT if fleet is None else not_in_place(session, run, fleet)
+        results = audit_stored(
+            session,
+            snapshots=run,
+            out=out,
+            policy=policy,
+            more=absent.clusters,
+            gaps=absent.gaps,
+        )
+        return results.summary
     finally:
         session.stop()
 
@@ -142,44 +137,10 @@ def _parser() -> argparse.ArgumentParser:
         help="maximum age of the run: 24h, 90m, 7d, none; an older run is UNKNOWN",
     )
     parser.add_argument(
-        "--external-source",
-        action="append",
-        default=[],
-        metavar="HOST:PORT",
-        help="a source that is intentionally not audited; repeatable",
-    )
-    parser.add_argument(
-        "--accepted",
-        action="append",
-        type=accepted_from_text,
-        default=[],
-        metavar="REPAIR",
-        help="a plan that was run, as `spark command` writes it; transactions that it left"
-        " empty are accepted; repeatable",
-    )
-    parser.add_argument(
-        "--accepted-finding",
-        action="append",
-        type=accepted_finding_from_text,
-        default=[],
-        metavar="FINDING",
-        help="a finding that is accepted, as `spark command` writes it; repeatable",
-    )
-    parser.add_argument(
-        "--limit",
-        action="append",
-        type=_limit,
-        default=[],
-        metavar="NAME=NUMBER",
-        help="a limit of the policy, by its name in the fleet file; repeatable",
-    )
-    parser.add_argument(
-        "--level",
-        action="append",
-        type=_level,
-        default=[],
-        metavar="CODE=SEVERITY",
-        help="the severity of a remark, as in `policy.levels` of the fleet file; repeatable",
+        "--fleet",
+        action="store_true",
+        help="use the clusters and the policy of the fleet archive in --py-files, which"
+        " `gtid-audit spark package --fleet FILE` writes",
     )
     parser.add_argument(
         "--exit",

@@ -1,10 +1,11 @@
 """The files of `deploy/`: each is read by the tool it is for, and calls options that exist.
 
-A tool that is not on this machine skips its test by name. The rest needs none.
+A tool that cannot be had skips its test by name. The rest needs none.
 """
 
 import ast
 import grp
+import json
 import os
 import pwd
 import re
@@ -19,13 +20,33 @@ import yaml
 from typer.testing import CliRunner
 
 from compose.native.installation import ProviderMissing, require_tool
+from compose.native.npm import PinnedPackage
 from gtid_audit.cli import app
+from tests.typescript import compile_or_skip
+from tests.unpacked_programs import command_in, unpacked_or_skip
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 MANIFESTS = sorted(DEPLOY.glob("kubernetes/*.yaml"))
 UNITS = sorted(DEPLOY.glob("systemd/*"))
 KUBERNETES_VERSIONS = ("1.29", "1.33")
+OPERATOR = (
+    PinnedPackage(
+        "@kubernetes-models/prometheus-operator",
+        "6.0.0",
+        "sha512-ySNW4T6U6Vn86bmcJ/emmAYJ/UrzpNvzxWexWJSALwgiO4FqCgL6WoqFsOReSiMhw/LlF+MljQvoiwD3RnaGmg==",
+    ),
+    PinnedPackage(
+        "@kubernetes-models/apimachinery",
+        "3.0.2",
+        "sha512-6Vbzr/tinxPBGGdfYjXiV9WPj8PEhyiqGJiWhXrsihK7h6glPj4HKUxZ0YwYXH/5uucm/NVef/xY3vZ4Crj1Fg==",
+    ),
+    PinnedPackage(
+        "@kubernetes-models/base",
+        "6.0.1",
+        "sha512-pXKCFeSoL6RsMxoPDwaJ5JtijVjeuNCacgtYS9dImF7qFdzdc9lcQbem6y6Ug7/K6/bFOWdTu3qIX88IK81o0A==",
+    ),
+)
 _CALL = re.compile(r"gtid-audit(?:\", \")?\W+(audit|serve)\b(.*)")
 
 
@@ -101,19 +122,51 @@ def test_kubernetes_takes_the_manifests(kind: str, version: str) -> None:
     kubernetes_validate.validate(of_kind(kind), version, strict=True)
 
 
+@pytest.mark.slow
+def test_the_operators_types_take_the_service_monitor(tmp_path: Path) -> None:
+    monitor = of_kind("ServiceMonitor")
+    head = "import type {IServiceMonitor} from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1';"
+    code = f"{head}\nexport const monitor: IServiceMonitor = "
+    (tmp_path / "right.ts").write_text(code + json.dumps(monitor))
+    endpoint, *_ = monitor["spec"]["endpoints"]
+    for number, part in enumerate((endpoint, monitor["spec"]["selector"])):
+        part["unknown"] = "10s"
+        (tmp_path / f"wrong{number}.ts").write_text(code + json.dumps(monitor))
+        del part["unknown"]
+    errors = compile_or_skip(tmp_path, *OPERATOR)
+    refused = re.findall(r"^(\w+)\.ts.*'\"?unknown\"?' does not exist", errors, re.MULTILINE)
+    assert (refused, errors.count("error TS")) == (["wrong0", "wrong1"], 2), errors
+
+
 def test_the_service_monitor_finds_the_service() -> None:
-    """Its schema is the Prometheus Operator's, which no package at hand has: it is read here."""
     monitor, service = of_kind("ServiceMonitor"), of_kind("Service")
     assert monitor["apiVersion"] == "monitoring.coreos.com/v1"
-    assert set(monitor["spec"]) == {"selector", "endpoints"}
     wanted = monitor["spec"]["selector"]["matchLabels"]
     assert wanted.items() <= service["metadata"]["labels"].items()
     (endpoint,), (port,) = monitor["spec"]["endpoints"], service["spec"]["ports"]
-    assert set(endpoint) <= {"port", "path", "interval", "scrapeTimeout"}
+    seconds = [re.fullmatch(r"(\d+)s", endpoint[name]) for name in ("scrapeTimeout", "interval")]
+    timeout, interval = [int(each[1]) for each in seconds if each is not None]
+    assert timeout <= interval  # Prometheus refuses it otherwise
     assert endpoint["port"] == port["name"]
     pod = of_kind("Deployment")["spec"]["template"]
     assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
     assert port["targetPort"] in {each["name"] for each in pod["spec"]["containers"][0]["ports"]}
+
+
+def test_probes_ask_what_the_page_says_of_the_paths() -> None:
+    """Readiness must not ask /healthz: it is 200 before the first audit has ended."""
+    (container,) = of_kind("Deployment")["spec"]["template"]["spec"]["containers"]
+    named = {
+        name: container[f"{name}Probe"]["httpGet"]["path"] for name in ("readiness", "liveness")
+    }
+    assert named == {"readiness": "/readyz", "liveness": "/healthz"}
+    page = (ROOT / "docs/service.md").read_text()
+    assert re.search(
+        r"^\| `/readyz` \| 200 once an audit of each cluster has ended", page, re.MULTILINE
+    )
+    assert re.search(r"^\| `/healthz` .* for what restarts the service \|$", page, re.MULTILINE)
+    liveness = container["livenessProbe"]
+    assert liveness["timeoutSeconds"] < liveness["periodSeconds"]
 
 
 @pytest.mark.parametrize("kind", ["CronJob", "Deployment"])
@@ -187,8 +240,13 @@ def group() -> str:
     return grp.getgrgid(os.getegid()).gr_name
 
 
+def monitors() -> Path:
+    return unpacked_or_skip("monitors", "nagios4-core", "icinga2-bin")
+
+
+@pytest.mark.slow
 def test_nagios_takes_the_definition(tmp_path: Path) -> None:
-    nagios = tool("nagios4", "nagios4-core")
+    nagios = command_in(monitors(), "usr/sbin/nagios4")
     (tmp_path / "rest.cfg").write_text(
         "define host {\n host_name mysql-fleet\n address 127.0.0.1\n max_check_attempts 1\n}\n"
         "define service {\n name generic-service\n register 0\n check_period all\n"
@@ -206,13 +264,14 @@ def test_nagios_takes_the_definition(tmp_path: Path) -> None:
         f"log_file={tmp_path}/log\ncheck_result_path={tmp_path}\ntemp_path={tmp_path}\n"
     )
     done = subprocess.run(
-        [nagios, "-v", main], capture_output=True, text=True, check=False, timeout=60
+        [*nagios, "-v", main], capture_output=True, text=True, check=False, timeout=60
     )
     assert re.search(r"Total Errors: +0$", done.stdout, re.MULTILINE), done.stdout
 
 
+@pytest.mark.slow
 def test_icinga_takes_the_definition(tmp_path: Path) -> None:
-    icinga = tool("icinga2", "icinga2-bin")
+    icinga = command_in(monitors(), "usr/lib/*-linux-gnu/icinga2/sbin/icinga2")
     main = tmp_path / "icinga2.conf"
     main.write_text(
         'include <itl>\nobject Host "fleet" { check_command = "dummy"\n vars.gtid_clusters = [ "a" ] }\n'
@@ -220,13 +279,10 @@ def test_icinga_takes_the_definition(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [
-            icinga,
-            "daemon",
-            "-C",
-            "-c",
-            str(main),
-            f"-DDataDir={tmp_path}",
-            f"-DCacheDir={tmp_path}",
+            # Without the option it starts itself again, and then without its own C library.
+            *(*icinga, "daemon", "--no-stack-rlimit", "-C", "-c", str(main)),
+            *(f"-DDataDir={tmp_path}", f"-DCacheDir={tmp_path}"),
+            *("--include", str(monitors() / "usr/share/icinga2/include")),
         ],
         env={**os.environ, "ICINGA2_USER": user(), "ICINGA2_GROUP": group()},
         capture_output=True,

@@ -18,6 +18,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GTID_AUDIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("GTID_AUDIT_MYSQLD", raising=False)
     monkeypatch.delenv("GTID_AUDIT_MYSQL", raising=False)
+    monkeypatch.delenv("GTID_AUDIT_DEBIAN_MIRROR", raising=False)
     return cache_root()
 
 
@@ -89,8 +90,37 @@ def test_missing_mirror_is_named(
         _program(tmp_path / tool, "exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path}")
     with pytest.raises(
-        ProviderMissing, match="no Debian mirror in the machine's apt sources; add one"
+        ProviderMissing, match=r"no Debian mirror in .* set GTID_AUDIT_DEBIAN_MIRROR to the URI"
     ):
+        provision.provision(provision.MODERN)
+
+
+def test_the_named_mirror_is_verified_by_debians_keyring(tmp_path: Path) -> None:
+    """Ubuntu's apt has no mirror of Debian, and a package with its keyring."""
+    keyring = tmp_path / "debian-archive-keyring.gpg"
+    environ = {"GTID_AUDIT_DEBIAN_MIRROR": "http://mirror.invalid/debian/"}
+    with pytest.raises(ProviderMissing, match="try: apt-get install debian-archive-keyring"):
+        apt.named_mirror(environ, keyring)
+    keyring.touch()
+    trust = (("Signed-By", str(keyring)),)
+    assert apt.named_mirror(environ, keyring) == apt.Mirror("http://mirror.invalid/debian", trust)
+    assert apt.named_mirror({}, keyring) is None
+
+
+@pytest.mark.skipif(not apt.DEBIAN_KEYRING.is_file(), reason="there is no keyring of Debian")
+def test_the_named_mirror_takes_the_place_of_the_configured_ones(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(apt, "configured_mirrors", list)
+    monkeypatch.setenv("GTID_AUDIT_DEBIAN_MIRROR", "http://mirror.invalid/debian")
+    source = own_cache / "download/apt/sources/suite.sources"
+    _program(
+        tmp_path / "apt-get",
+        f'while read -r line; do echo "$line" >&2; done < "{source}"; exit 100',
+    )
+    _program(tmp_path / "dpkg-deb", "exit 1")
+    monkeypatch.setenv("PATH", f"{tmp_path}")
+    with pytest.raises(ProviderMissing, match=r"URIs: http://mirror\.invalid/debian"):
         provision.provision(provision.MODERN)
 
 

@@ -94,7 +94,7 @@ def test_accepted_findings_are_shown_for_one_cluster_and_for_many(
         show_report(report_of(Engine.LOCAL, [audit_cluster(each, policy) for each in snapshots]))
         shown = " ".join(capsys.readouterr().out.split())
         assert "Accepted, and so only info: 1 finding" in shown
-        assert "Accepted until 2026-02-01, 2026-02-01: known gap." in shown
+        assert "Accepted by 2026-02-01 until 2026-02-01, 2026-02-01: known gap." in shown
         # With many clusters, the table of clusters has the code too.
         assert shown.count("H1") == len(names)
 

@@ -8,6 +8,7 @@ the rule that no command is without a schema, and documents that are easily made
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from gtid_audit.document_types.command_documents import (
     reference_files,
     schema_of,
 )
+from gtid_audit.views.json_lines import LINE_TYPES, VERDICT_LINE
 from tests.documents import check_printed, check_text, checked_documents, command_of
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +69,15 @@ def test_the_page_links_every_file_and_lists_every_document() -> None:
     page = (ROOT / "docs/json.md").read_text()
     assert [name for name in DOCUMENTS if f"`{name}`" not in page] == []
     assert [name for name in reference_files() if f"(reference/{name})" not in page] == []
+
+
+def test_the_page_lists_every_type_of_line() -> None:
+    page = (ROOT / "docs/json.md").read_text()
+    [table] = re.findall(r"^\| `type` \| fields \|\n(.*?)\n\n", page, re.MULTILINE | re.DOTALL)
+    types = {
+        kind for row in table.splitlines() for kind in re.findall(r"`(\w+)`", row.split("|")[1])
+    }
+    assert types == {*LINE_TYPES.values(), VERDICT_LINE}
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

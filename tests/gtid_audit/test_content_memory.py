@@ -50,11 +50,12 @@ def test_what_is_remembered_is_kept(tmp_path: Path) -> None:
     suspects = {"shop": GtidSet.parse(f"{A}:7:9-11"), "crm": GtidSet.parse(f"{B}:1")}
     known = (KnownDifference(a_difference(), (A, B)), KnownDifference(a_difference(), (B, A)))
     differences = {"shop": known, "crm": known[:1]}
-    memory.write(Remembered(looks, suspects, differences))
-    assert memory.read() == Remembered(looks, suspects, differences)
+    reported = {B: GtidSet.parse(f"{A}:7"), A: GtidSet.parse(f"{B}:1")}
+    memory.write(Remembered(looks, suspects, differences, reported))
+    assert memory.read() == Remembered(looks, suspects, differences, reported)
     written = (tmp_path / LOOKS).read_text()
-    turned = [dict(reversed(each.items())) for each in (looks, suspects, differences)]
-    memory.write(Remembered(*turned))  # type: ignore[arg-type]  # three kinds of mapping in a list
+    turned = [dict(reversed(each.items())) for each in (looks, suspects, differences, reported)]
+    memory.write(Remembered(*turned))  # type: ignore[arg-type]  # four kinds of mapping in a list
     assert (tmp_path / LOOKS).read_text() == written
     assert [file.name for file in tmp_path.iterdir()] == [LOOKS]
 
@@ -81,6 +82,7 @@ def test_what_was_kept_before_there_were_suspects_is_read(tmp_path: Path) -> Non
         '{"layout": 1, "looked_at": {}, "suspects": {"shop": "?"}}',
         '{"layout": 1, "looked_at": {}, "suspects": ["shop"]}',
         '{"layout": 1, "looked_at": {}, "differences": {"shop": [{}]}}',
+        '{"layout": 1, "looked_at": {}, "reported": {"shop": "?"}}',
     ],
 )
 def test_what_is_no_record_of_looks_is_refused(text: str, tmp_path: Path) -> None:
@@ -170,7 +172,7 @@ def test_what_is_suspect_is_remembered_until_all_servers_hold_it_alike(
         last=tuple(replace(each, gtid_executed=holder.gtid_executed) for each in ahead.last),
     )
     assert held_by_two(reached, isolated) == isolated
-    differing = Looked(ContentReading(NOON, 1, (), (), ()))
+    differing = Looked(ContentReading(NOON, 1, (), (), ()), answered={("a", "b"): isolated})
     for _ in range(2):
         found = looked(reached, differing, monkeypatch, remembered=found.remembered)
         assert found.readings == {"pair": differing.reading}

@@ -15,10 +15,11 @@ from gtid_audit import clock
 from gtid_audit.cli import run
 from gtid_audit.exits import UsageProblem
 from gtid_audit.output_form import OutputForm, form_of
+from gtid_audit.views.audit_counts import LABEL_CHARACTERS_MAX, label_words
 from gtid_audit.views.audit_results import InMemory
 from gtid_audit.views.json_lines import lines_of_document
 from gtid_audit.views.plugin_line import SUMMARY_CHARACTERS_MAX, PerformanceCount, PluginLine
-from gtid_audit.views.report import Engine, report_of
+from gtid_audit.views.report import AuditReport, Engine, report_of
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.topology.pasted_texts import pair
 from topology.audit_cluster import audit_cluster
@@ -221,3 +222,34 @@ def test_questions_have_a_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 0
     assert "gtid_executed" in json.loads(out)["script"]
     assert run(("audit", "--questions", "9.7.0", "--format", "plugin")) == 64
+
+
+LABELS = (("env", "production"), ("team", "pay|ments"))
+
+
+def labelled_report(*snapshots: Any) -> AuditReport:
+    audits = [audit_cluster(each) for each in snapshots]
+    return report_of(Engine.LOCAL, [replace(each, labels=LABELS) for each in audits])
+
+
+def test_labels_are_in_the_line_and_in_the_text(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "(env=production, team=pay|ments)"
+    _, summary, _ = parsed(InMemory(labelled_report(holed("y"))).plugin_line() + "\n")
+    in_line = words.replace("|", r"\x7c")
+    assert summary.startswith(f"y {in_line}, 2 servers, ")
+    assert summary.count("team=") == 1
+    both = labelled_report(holed("y"), half_read("z"))
+    _, summary, _ = parsed(InMemory(both).plugin_line() + "\n")
+    assert f"H1 bypassed by file position (a → b, cluster y {in_line}, 3 transactions)" in summary
+    assert f"not read: b, cluster z {in_line}, connection" in summary
+    InMemory(labelled_report(holed("y"))).show()
+    assert capsys.readouterr().out.startswith(f" CRITICAL   y {words} · 2 servers")
+    InMemory(both).show()
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"y {words} CRITICAL" in out
+    assert f"where cluster y {words} · a → b" in out
+
+
+def test_long_labels_are_cut() -> None:
+    assert label_words((("team", "x" * 256),)) == f" (team={'x' * (LABEL_CHARACTERS_MAX - 6)}…)"
+    assert label_words(()) == ""

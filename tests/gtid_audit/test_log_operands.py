@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -164,6 +166,53 @@ def test_what_is_ambiguous_is_asked_back(tmp_path: Path) -> None:
     said = _refusal(folder)
     assert "more than one index" in said
     assert str(folder / "relay-bin.index") in said
+
+
+def _log(path: Path, flags: int = 0, *, magic: bytes = b"\xfebin") -> None:
+    path.write_bytes(magic + struct.pack("<IBIIIH", 1, 15, 1, 119, 123, flags) + bytes(100))
+
+
+RELAY = 0x40  # LOG_EVENT_RELAY_LOG_F; the other flags of a first event: in use, ignorable
+
+
+def test_of_a_data_directory_the_binary_logs_are_read(tmp_path: Path) -> None:
+    _log(tmp_path / "b.000001")
+    _log(tmp_path / "b.000002", 0x1)
+    for name in ("relay.000008", "relay.000009", "relay-other.000001"):
+        _log(tmp_path / name, RELAY)
+    assert _names(tmp_path) == ["b.000001", "b.000002"]
+    (tmp_path / "b.index").write_text("./b.000002\n")
+    (tmp_path / "relay.index").write_text("./relay.000007\n./relay.000008\n./relay.000009\n")
+    (tmp_path / "relay-other.index").write_text("./relay-other.000001\n")
+    assert _names(tmp_path) == ["b.000002"]
+    assert "lists relay.000007, which cannot be found" in _refusal(tmp_path / "relay.index")
+    # Without a binary log, the only relay log is what is read; of two, one must be selected.
+    (tmp_path / "b.index").unlink()
+    assert "more than one index file" in _refusal(tmp_path)
+    (tmp_path / "relay.index").unlink()
+    assert _names(tmp_path) == ["relay-other.000001"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        _log,
+        lambda path: _log(path, RELAY, magic=b"\xfdbin"),  # encrypted: not to be seen
+        lambda path: path.write_bytes(b"\xfebin" + b"\x40" * 18),
+        lambda _: None,
+    ],
+    ids=["another binary log", "encrypted", "cut", "absent"],
+)
+def test_logs_that_are_not_seen_to_be_relay_logs_are_asked_back(
+    other: Callable[[Path], object], tmp_path: Path
+) -> None:
+    _log(tmp_path / "b.000001")
+    other(tmp_path / "c.000001")
+    _log(tmp_path / "relay.000001", RELAY)
+    for name in ("b", "c", "relay"):
+        (tmp_path / f"{name}.index").write_text(f"./{name}.000001\n")
+    said = _refusal(tmp_path)
+    assert said.endswith(f"select one of them: {tmp_path / 'b.index'}, {tmp_path / 'c.index'}")
 
 
 def test_limits_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

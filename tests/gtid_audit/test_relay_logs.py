@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -129,6 +130,30 @@ def _without_places(found: Any) -> Any:
         kept = found.keys() - {"file", "start", "end", "position"}
         return {name: _without_places(found[name]) for name in kept}
     return [_without_places(each) for each in found] if isinstance(found, list) else found
+
+
+def test_of_a_data_directory_the_binary_logs_are_read(
+    relayed: Relayed, binlog: Any, tmp_path: Path
+) -> None:
+    """Of both servers: `a` of a dual-primary has received something, too."""
+    last = str(list(relayed.gtids.gtids())[-1])
+    datadir = relayed.pair.b.datadir
+    relayed.pair.b.execute("CREATE DATABASE IF NOT EXISTS own")
+    of_index, of_folder = (
+        binlog("scan", str(each), "--format", "jsonl")
+        for each in (datadir / "binlog.index", datadir)
+    )
+    assert of_folder == of_index
+    assert str(relayed.pair.b.value("@@server_uuid")) in of_folder
+    assert '"relay.' not in of_folder
+    # The relay logs have it, and only they.
+    binlog("locate", last, str(datadir), status=1)
+    binlog("locate", last, relayed.index)
+    copied = tmp_path / "copied"
+    copied.mkdir()
+    for path in [*datadir.glob("binlog.0*"), *relayed.paths]:
+        shutil.copy(path, copied)
+    assert binlog("scan", str(copied), "--format", "jsonl") == of_index
 
 
 def test_undo_of_what_waits_in_a_relay_log(relayed: Relayed, binlog: Any) -> None:

@@ -259,6 +259,11 @@ def test_the_text_shows_the_difference_and_the_statement(pair97: Pair) -> None:
     ):
         assert part in done.stdout
     assert "schema gone" not in done.stdout
+    dsns = (pair97.a.dsn, pair97.b.dsn)
+    shown = run_cli("schema", "versions", *dsns, "--schema", "app").stdout
+    [drifted] = [line for line in shown.splitlines() if line.startswith("Next: ")]
+    assert drifted == f"Next: gtid-audit schema drift {shlex.join(dsns)} --schema=app"
+    assert run_cli(*shlex.split(drifted)[2:]).stdout == done.stdout
 
 
 @pytest.mark.slow

@@ -103,6 +103,18 @@ def test_a_look_is_stored_from_time_to_time(file: Path) -> None:
     assert history_in(file).load().looks == {ONE: later}
 
 
+def test_what_was_reported_of_a_server_is_stored_and_removed(file: Path) -> None:
+    memory = ServedMemory(history_in(file))
+    one = memory.of_cluster("a")
+    assert one.read().reported == {}
+    one.write(Remembered(reported={ONE: SUSPECT, TWO: SUSPECT}))
+    assert ServedMemory(history_in(file)).read("b").reported == {ONE: SUSPECT, TWO: SUSPECT}
+    assert one.read().reported == {ONE: SUSPECT, TWO: SUSPECT}
+    one.write(Remembered(reported={TWO: SUSPECT}))
+    assert memory.read("a").reported == {TWO: SUSPECT}
+    assert history_in(file).load() == Remembered(reported={TWO: SUSPECT})
+
+
 def test_a_file_of_an_earlier_version_has_no_memory_and_gets_one(file: Path) -> None:
     HistoryFile.at(file)
     with closing(sqlite3.connect(file)) as database, database:
@@ -110,14 +122,14 @@ def test_a_file_of_an_earlier_version_has_no_memory_and_gets_one(file: Path) -> 
     assert "remembered" not in tables
     history = history_in(file)
     assert history.load() == Remembered()
-    history.store(Remembered({ONE: NOON}), gone_suspects=(), gone=())
+    history.store(Remembered({ONE: NOON}), gone_suspects=(), gone=(), gone_reported=())
     assert history.load() == Remembered({ONE: NOON})
     assert HistoryFile(file).episodes() == ()
 
 
 def test_a_damaged_memory_is_refused(file: Path) -> None:
     history = history_in(file)
-    history.store(Remembered({ONE: NOON}), gone_suspects=(), gone=())
+    history.store(Remembered({ONE: NOON}), gone_suspects=(), gone=(), gone_reported=())
     with closing(sqlite3.connect(file)) as database, database:
         database.execute("UPDATE remembered SET value = 'soon'")
     with pytest.raises(UsageProblem, match="not a record of earlier audits"):

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import zipfile
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,13 @@ from typing import Any
 import pytest
 
 from gtid_audit import cli, exits
+from gtid_audit.operands.load_fleet import load_without_accounts
 from spark_audit.adapters.java import JavaMissing, require_java
+from spark_audit.expected_fleet import ExpectedCluster, ExpectedFleet, ExpectedServer
 from tests.documents import check_text
 from tests.spark_audit.audits import a_summary
 from topology.catalogue.findings import Severity, Verdict
-from topology.facts.accepted import accepted_from_text
-from topology.facts.accepted_findings import AcceptedFinding, accepted_finding_from_text
+from topology.facts.accepted_findings import AcceptedFinding
 
 UUID = "aaaaaaaa-0000-0000-0000-000000000001"
 PLACES = ["--snapshots", "/srv/gtid", "--out", "hdfs://here/my results"]
@@ -36,31 +38,19 @@ def line_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
     return shlex.split(said.out)
 
 
-def test_sources_that_are_external_on_purpose_reach_the_cluster(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    fleet = tmp_path / "fleet.yaml"
-    fleet.write_text(FLEET.replace("policy: {", 'policy: {external_sources: ["b:2", "a:1"], '))
-    line = line_of(capsys, "--package", "/srv/code.zip", "--fleet", str(fleet))
-    places = [at for at, word in enumerate(line) if word == "--external-source"]
-    assert [line[at + 1] for at in places] == ["a:1", "b:2"]
+def sent_by_package(fleet: Path, folder: Path) -> ExpectedFleet:
+    """Return what `spark package --fleet` writes for the cluster."""
+    out = folder / "code.zip"
+    assert cli.run(["spark", "package", "--out", str(out), "--fleet", str(fleet)]) == exits.OK
+    return fleet_in(folder / "code-fleet.zip")
 
 
-def test_limits_and_levels_of_the_policy_reach_the_cluster(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    fleet = tmp_path / "fleet.yaml"
-    changed = "policy: {stall_seconds_max: 90, intervals_max: 1000, levels: {C9: warning}, "
-    fleet.write_text(FLEET.replace("policy: {", changed))
-    line = line_of(capsys, "--package", "/srv/code.zip", "--fleet", str(fleet))
-    given = [line[at : at + 2] for at, word in enumerate(line) if word in ("--limit", "--level")]
-    # The usual value of intervals_max is left out.
-    assert given == [["--limit", "stall_seconds_max=90"], ["--level", "C9=warning"]]
+def fleet_in(archive: Path) -> ExpectedFleet:
+    with zipfile.ZipFile(archive) as packed:
+        return ExpectedFleet.from_text(packed.read("gtid_audit_fleet/fleet.json").decode())
 
 
-def test_accepted_repairs_reach_the_cluster_without_their_plans(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_policy_of_the_fleet_file_reaches_the_cluster(tmp_path: Path) -> None:
     plan = {
         "schema_version": 2,
         "id": "0123456789abcdef",
@@ -69,24 +59,78 @@ def test_accepted_repairs_reach_the_cluster_without_their_plans(
         "snapshot_read_at": "2026-01-01T00:00:00+00:00",
     }
     (tmp_path / "plan.json").write_text(json.dumps(plan))
-    fleet = tmp_path / "fleet.yaml"
-    fleet.write_text(FLEET.replace("policy: {", "policy: {accepted: [plan.json], "))
-    line = line_of(capsys, "--package", "/srv/code.zip", "--fleet", str(fleet))
-    repair = accepted_from_text(line[line.index("--accepted") + 1])
-    assert repair.plan_id == "0123456789abcdef"
-
-
-def test_accepted_findings_reach_the_cluster(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    fleet = tmp_path / "fleet.yaml"
+    more = 'accepted: [plan.json], external_sources: ["b:2", "a:1"], definitions: true,'
+    more += " stall_seconds_max: 90, levels: {C9: warning}, "
     entry = "{code: C5, server: one, severity: warning, reason: 'a b', expires: 2026-01-02}"
-    fleet.write_text(f"{FLEET}    accepted_findings: [{entry}]\n")
-    line = line_of(capsys, "--package", "/srv/code.zip", "--fleet", str(fleet))
-    found = accepted_finding_from_text(line[line.index("--accepted-finding") + 1])
-    assert found == AcceptedFinding(
-        "C5", Severity.WARNING, "a b", date(2026, 1, 2), cluster="orders", replica="one"
+    fleet = tmp_path / "fleet.yaml"
+    text = FLEET.replace("policy: {", f"policy: {{{more}")
+    fleet.write_text(f"{text}    accepted_findings: [{entry}]\n")
+    policy = sent_by_package(fleet, tmp_path).policy
+    assert policy == load_without_accounts(fleet).policy
+    assert policy.external_sources == {"a:1", "b:2"}
+    assert (policy.stall_seconds_max, policy.levels) == (90, (("C9", "warning"),))
+    assert [each.plan_id for each in policy.accepted] == ["0123456789abcdef"]
+    assert [str(each) for each in policy.allowed_uuids] == [UUID]
+    assert policy.definitions
+    assert policy.accepted_findings == (
+        AcceptedFinding(
+            "C5", Severity.WARNING, "a b", date(2026, 1, 2), cluster="orders", replica="one"
+        ),
     )
+
+
+SECRETS = """
+clusters:
+  - name: orders
+    labels: {team: blue}
+    servers:
+      - {name: one, host: 10.0.0.1, user: auditor-7, password: {env: VARIABLE_7}}
+      - {name: two, host: 10.0.0.2, port: 3307, user: u, password: {password_file: /file-7}}
+    consumers: [{name: cdc, server: one, command: [show, -p, word-7]}]
+"""
+
+
+def test_no_account_reaches_the_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("VARIABLE_7", "hunter-7")
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_text(SECRETS)
+    found = sent_by_package(fleet, tmp_path)
+    (cluster,) = found.clusters
+    assert cluster == ExpectedCluster(
+        "orders",
+        (ExpectedServer("one", "10.0.0.1", 3306), ExpectedServer("two", "10.0.0.2", 3307)),
+        ("cdc",),
+        (("team", "blue"),),
+    )
+    assert "-7" not in found.to_text()
+    assert "VARIABLE" not in found.to_text()
+    capsys.readouterr()
+    assert "-7" not in shlex.join(line_of(capsys, "--fleet", str(fleet)))
+
+
+@pytest.mark.long
+def test_a_large_fleet_does_not_make_the_line_longer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clusters = [
+        {
+            "name": f"c{number}",
+            "servers": [{"name": "one", "host": f"db{number}.example", "user": "u"}],
+            "accepted_findings": [
+                {"code": "C5", "server": "one", "severity": "warning", "reason": "known"}
+                | {"expires": "2026-01-02"}
+            ],
+        }
+        for number in range(1_000)
+    ]
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_text(json.dumps({"clusters": clusters}))
+    line = line_of(capsys, "--fleet", str(fleet))
+    assert len(shlex.join(line)) < 400
+    found = sent_by_package(fleet, tmp_path)
+    assert len(found.clusters) == len(found.policy.accepted_findings) == 1_000
 
 
 def test_the_line_says_all_that_spark_needs(
@@ -102,12 +146,12 @@ def test_the_line_says_all_that_spark_needs(
     )  # fmt: skip
     assert line == [
         "spark-submit", "--master", "spark://there:7077", "--deploy-mode", "client",
-        "--name", "gtid-audit", "--py-files", "/srv/code.zip",
+        "--name", "gtid-audit", "--py-files", "/srv/code.zip,/srv/code-fleet.zip",
         "--archives", "environment.tar.gz#environment",
         "--conf", "spark.executor.memory=2g",
         "--conf", "spark.pyspark.python=./environment/bin/python",
         "--conf", "spark.pyspark.driver.python=/usr/bin/python3.11",
-        "/srv/code.py", *PLACES, "--max-age", "24h", "--allow-uuid", UUID,
+        "/srv/code.py", *PLACES, "--max-age", "24h", "--allow-uuid", UUID, "--fleet",
     ]  # fmt: skip
 
 
@@ -194,7 +238,9 @@ def stand_in(home: Path, *, status: int, says: str = "") -> None:
     program = home / "bin" / "spark-submit"
     program.write_text(
         f"#!/bin/sh\nprintf '%s\\n' \"$@\" > {home}/told\n"
-        f'while [ $# -gt 0 ]; do [ "$1" = --py-files ] && cp "$2" {home}/sent.zip; shift; done\n'
+        f'while [ $# -gt 0 ]; do [ "$1" = --py-files ] && sent="$2"; shift; done\n'
+        f'for each in code:"${{sent%,*}}" fleet:"${{sent#*,}}"; do\n'
+        f'[ -e "${{each#*:}}" ] && cp "${{each#*:}}" {home}/"${{each%%:*}}".zip; done\n'
         f"cat {home}/answer\nexit {status}\n"
     )
     program.chmod(0o755)
@@ -209,8 +255,25 @@ def test_a_summary_is_passed_on_with_its_verdict(
     told = (spark_home / "told").read_text().splitlines()
     assert told[:2] == ["--master", "spark://there:7077"]
     assert told[-6:] == [*PLACES, "--max-age", "24h"]
-    assert (spark_home / "sent.zip").read_bytes()[:2] == b"PK"
+    assert (spark_home / "code.zip").read_bytes()[:2] == b"PK"
     assert not Path(told[told.index("--py-files") + 1]).exists()  # it was made for this
+
+
+@pytest.mark.parametrize("package", [(), ("--package", "hdfs://x/code.zip")])
+def test_the_fleet_file_is_sent_as_it_is_now(
+    package: tuple[str, ...], spark_home: Path, tmp_path: Path
+) -> None:
+    """Also beside a package that the operator wrote earlier."""
+    stand_in(spark_home, status=0, says=a_summary(Verdict.OK).to_text())
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_text(FLEET)
+    assert cli.run(["spark", "submit", *HERE, *package, "--fleet", str(fleet)]) == exits.OK
+    told = (spark_home / "told").read_text().splitlines()
+    code, _, sent = told[told.index("--py-files") + 1].partition(",")
+    assert code == package[1] if package else code.endswith("/gtid-audit.zip")
+    assert told[-1] == "--fleet"
+    assert not Path(sent).exists()  # it was made for this
+    assert [each.name for each in fleet_in(spark_home / "fleet.zip").clusters] == ["orders"]
 
 
 def test_the_commands_have_json(

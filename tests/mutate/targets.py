@@ -51,6 +51,11 @@ TARGETS: Sequence[Target] = (
         ("tests/simulation/test_kept_results.py",),
     ),
     Target(
+        "the fleet file and a stored run",
+        ("spark_audit/absent_readings.py", "spark_audit/expected_fleet.py"),
+        ("tests/spark_audit/test_expected_fleet.py",),
+    ),
+    Target(
         "pictures",
         (
             *("gtid_audit/views/interval_map.py", "gtid_audit/views/topology_tree.py"),
@@ -60,6 +65,14 @@ TARGETS: Sequence[Target] = (
             *("tests/gtid_audit/test_interval_map.py", "tests/gtid_audit/test_topology_tree.py"),
             *("tests/gtid_audit/test_short_labels.py", "tests/gtid_audit/test_report.py"),
         ),
+    ),
+    Target(
+        "next steps and failing rows",
+        (
+            *("gtid_audit/views/next_steps.py", "topology/catalogue/next_step_table.py"),
+            *("gtid_audit/operands/servers_in_commands.py", "gtid_audit/views/failing_rows.py"),
+        ),
+        ("tests/gtid_audit/test_next_steps.py", "tests/gtid_audit/test_failing_rows.py"),
     ),
     Target(
         "data check",
@@ -127,9 +140,12 @@ TARGETS: Sequence[Target] = (
         "vendors",
         (
             *("topology/readings/vendors.py", "topology/adapters/vendor_facts.py"),
-            "topology/adapters/vendor_reasons.py",
+            *("topology/adapters/vendor_reasons.py", "topology/adapters/gtid_server.py"),
         ),
-        ("tests/topology/test_vendors.py", "tests/topology/test_reader_edges.py"),
+        (
+            *("tests/topology/test_vendors.py", "tests/topology/test_reader_edges.py"),
+            "tests/gtid_audit/test_other_servers.py",
+        ),
     ),
     Target(
         "repaired definitions",
@@ -515,6 +531,7 @@ TARGETS: Sequence[Target] = (
             ),
             *("tests/repair/test_content_questions.py", "tests/repair/test_unguarded.py"),
             *("tests/repair/test_held_back.py", "tests/repair/test_by_hand.py"),
+            "tests/repair/test_automatic.py",
             "tests/repair/test_renamed_databases.py",
             *("tests/repair/test_invariants.py", "tests/repair/test_two_passes.py"),
             *("tests/simulation/test_steps_together.py", "tests/repair/test_earlier_steps.py"),
@@ -529,7 +546,11 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_misfit.py", "tests/repair/test_no_rollback.py"),
             *("tests/repair/test_waiting_ddl.py", "tests/repair/test_doubtful_sources.py"),
             *("tests/repair/test_decisive_facts.py", "tests/repair/test_afterwards.py"),
-            *("tests/repair/test_more_written.py", "tests/repair/test_purged_since.py"),
+            *(
+                "tests/repair/test_more_written.py",
+                "tests/repair/test_running_events.py",
+                "tests/repair/test_purged_since.py",
+            ),
             *("tests/repair/test_replaced_below.py", "tests/repair/test_above_groups.py"),
             *("tests/repair/test_unseen_replicas.py", "tests/repair/test_executed_since.py"),
             *("tests/repair/test_refused_before.py", "tests/repair/test_acts_by_itself.py"),
@@ -554,6 +575,7 @@ TARGETS: Sequence[Target] = (
             *("repair/sql/script.py", "repair/sql/channel_queries.py", "repair/sql/guard.py"),
             *("repair/sql/privileges.py", "repair/scripts/other_servers.py", "repair/render.py"),
             *("repair/sql/service_calls.py", "repair/scripts/simulated_actions.py"),
+            "repair/scripts/called_sets.py",
             *("repair/scripts/server_checks.py", "repair/scripts/around_channels.py"),
             *("repair/scripts/around_empty.py", "repair/scripts/around_rows.py"),
             *("repair/scripts/steps.py", "repair/repair_plan.py", "repair/model/action_content.py"),

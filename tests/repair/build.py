@@ -13,6 +13,7 @@ from repair.model.replication_model import Model, ModelChannel, ModelServer
 from repair.model.settled_model import delivery
 from tests.snapshots import a_channel, a_server, an_unread, commits_of
 from topology.catalogue.findings import ClusterAudit
+from topology.readings.content_class import ContentClass
 from topology.readings.history_evidence import HistoryEvidence, ends_of
 from topology.readings.snapshot import (
     ChannelSnapshot,
@@ -21,7 +22,6 @@ from topology.readings.snapshot import (
     ServerSnapshot,
     ThreadState,
 )
-from topology.readings.transaction_class import ContentClass
 from topology.readings.vendors import Vendor
 from topology.readings.version import ServerVersion
 

@@ -8,6 +8,7 @@ from binlog.rows.images import ENUM
 from binlog.rows.tables import LONG, Origin, RowColumn, RowTable
 from binlog.rows.values import Image
 from gtid import GtidSet
+from gtid_audit.tasks.saved_streams import SavedStreams
 from repair.content.row_versions import RowVersions
 from repair.content.transaction_content import NetRow, TransactionContent
 from repair.model.actions import Action, InjectEmpty, MakeRowsAlike, RedoTransactions, UndoRows
@@ -17,10 +18,13 @@ from repair.sql.replay import Replayed
 from tests.repair.build import gtids
 from tests.snapshots import NOON
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 NUMBER = RowColumn(LONG, 0, "id", is_unsigned=False)
 VALUE = RowColumn(LONG, 0, "n", is_unsigned=False)
+
+
+NOTHING_STREAMED = SavedStreams({}, seconds_max=1.0, say=print)
 
 
 def a_table(name: str = "t", value: RowColumn = VALUE) -> RowTable:
@@ -64,7 +68,8 @@ def a_finding(
 def a_content(
     wanted: str, kind: ContentClass = ContentClass.DATA, **facts: Any
 ) -> TransactionContent:
-    return TransactionContent("b", {kind: gtids(wanted)}, **facts)
+    read_from = facts.pop("read_from", "b")
+    return TransactionContent(read_from, {kind: gtids(wanted)}, **facts)
 
 
 def redone(text: str, problem: str | None = None) -> tuple[Replayed, ...]:

@@ -3,7 +3,7 @@
 import re
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from compose.native.provision import REPLICATION_USER
@@ -108,12 +108,17 @@ def run_plan(topology: Topology, plan: Plan) -> None:
         assert f"step {step.number} is done" in done.stdout
 
 
-def await_clean(topology: Topology) -> None:
-    """Audit until no finding but what clears by itself is left: a started channel needs a moment."""
+def await_clean(topology: Topology, *, announced: Collection[str] = ()) -> None:
+    """Audit until no finding but what clears by itself is left: a started channel needs a moment.
+
+    Codes that a plan has announced may be left as well.
+    """
     deadline = time.monotonic() + _CLEAN_SECONDS_MAX
     while True:
         examination = examine(topology)
-        left = [code for code in examination.codes if not code.startswith("T")]
+        left = [
+            code for code in examination.codes if not code.startswith("T") and code not in announced
+        ]
         if not left:
             return
         assert time.monotonic() < deadline, [

@@ -12,7 +12,7 @@ import pytest
 
 from compose import faults, faults_after_plan
 from compose.native.server import Server
-from compose.native.shapes import Pair
+from compose.native.shapes import Pair, Topology
 from repair import Plan
 from repair.adapters.script_runner import (
     LOCK_NAME,
@@ -237,6 +237,33 @@ def test_one_repair_at_a_time_is_at_work_on_a_server(pair97: Pair, tmp_path: Pat
         with pytest.raises(ServerBusy):
             ServerLock(target)
     hold(applying)
+
+
+def test_two_plans_of_a_cluster_do_not_run_at_once(star97: Topology, tmp_path: Path) -> None:
+    """Each was simulated without the steps of the other, and their scripts share no server."""
+    star97["source"].execute("CREATE DATABASE any_database")
+    star97.settle()
+    second = _a_start_of(star97, "replica2", tmp_path)
+    star97["replica2"].execute(star97["replica2"].dialect.start_replica)
+    first = _a_start_of(star97, "replica1", tmp_path)
+    ends: list[tuple[ProcedureState, str]] = []
+    first.at[EventKind.SENT, None] = lambda: ends.append(ended(second))
+    hold(first)
+    [(state, message)] = ends
+    assert state is ProcedureState.FAILED
+    assert message.startswith("replica1: another repair is at work there: its session is")
+    assert message.endswith("Nothing was sent to any server")
+    assert second.now.scripts_done == 0
+    assert second.events(EventKind.SENT) == []
+
+
+def _a_start_of(star: Topology, name: str, folder: Path) -> Applying:
+    """A plan whose only scripts run on one replica."""
+    replica = star[name]
+    replica.execute(replica.dialect.stop_replica)
+    applying = Applying.of(star, examine(star).plan(), folder / name)
+    assert {each.server for each in applying.plan.scripts} == {name}
+    return applying
 
 
 @pytest.mark.parametrize("name", ["a", "b"])

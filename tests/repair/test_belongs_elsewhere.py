@@ -14,7 +14,7 @@ from tests.repair.build import channel, evidence_of, gtids, model, server, snaps
 from tests.repair.cases import a_case, a_content, a_finding, reason
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Finding
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 # x was a replica of a and c, and no other server is one of both.
 SOURCES = (server("a", "a:1-4"), server("b", "a:1-4", channel("a")), server("c", "c:1-4"))

@@ -345,6 +345,16 @@ EXECUTED = {
     "rebuild_position": "test_by_hand_live.py::test_a_replica_follows_the_new_history_of_its_source",
     "reclone": "test_by_hand_live.py::test_a_server_is_replaced_by_a_copy_of_its_source",
 }
+
+
+def test_what_assumes_equal_data_says_that_it_was_not_checked_and_how_to() -> None:
+    command = "`gtid-audit repair check-data (DSN of a) (DSN of b) --as-they-are`"
+    for name in ("check_data", "rebuild_position"):
+        said = by_hand(name, a_finding("E6", "a:1-3"), SERVERS)
+        assert said.startswith("THE DATA WAS NOT CHECKED: compare the rows of a and b with ")
+        assert command in said
+
+
 # They change no server: to wait, to look, to let the audit read more.
 WITHOUT_A_CHANGE = {"wait", "read_again", "add_servers", "check_data", "grant", "configure U1"}
 WITHOUT_A_CHANGE |= {"configure C13", "configure C14"}  # clocks, and other servers

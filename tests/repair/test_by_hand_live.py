@@ -175,7 +175,10 @@ def test_a_replica_follows_the_new_history_of_its_source(pair97: Pair) -> None:
     await_uptime(a)
     faults_history.reset_history(pair, source="a", replica="b", new_count=0)
     text = _instruction(examine(pair).plan(), "E6", "rebuild_position")
-    assert "only if the data of both servers is equal" in text
+    assert text.startswith("THE DATA WAS NOT CHECKED")
+    assert "Only if the data of both servers is equal" in text
+    [check] = re.findall(r"`gtid-audit (repair check-data) \(DSN of a\) \(DSN of b\) (.*?)`", text)
+    assert run([*check[0].split(), a.dsn, b.dsn, *check[1].split()]) == 0
     assert rows(a, "forgotten.t") == rows(b, "forgotten.t")
     a.execute("CREATE DATABASE logged_once")  # gtid_purged cannot be set to an empty set
     b.execute("SET SESSION sql_log_bin = 0", "CREATE DATABASE logged_once")

@@ -21,8 +21,8 @@ from repair.strategies.starting import start_channel
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed, reason
 from topology.catalogue.findings import Grade
+from topology.readings.content_class import ContentClass
 from topology.readings.snapshot import LogPosition
-from topology.readings.transaction_class import ContentClass
 
 HOLE = a_finding("H1", "a:2")
 FITS = {"a": RowsOn(RowState.AS_AFTER), "b": RowsOn(RowState.AS_BEFORE)}

@@ -17,7 +17,8 @@ def test_the_first_limit_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     replayed = Replayed("", lines=("12345", "67890"), gtid=None)
     monkeypatch.setattr(collected_transactions, "redo", lambda *_args, **_options: replayed)
     monkeypatch.setattr(collected_transactions, "CHARACTERS_REPLAYED_MAX", 15)
-    group: Any = SimpleNamespace(transaction=SimpleNamespace(gtid=None, tables=(), statements=()))
+    transaction = SimpleNamespace(gtid=None, tables=(), statements=())
+    group: Any = SimpleNamespace(transaction=transaction, events=())
     logged: Any = SimpleNamespace(changed={})
     collected = Collected()
     for _ in range(3):

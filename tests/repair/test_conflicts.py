@@ -29,7 +29,7 @@ from tests.repair.cases import (
     rows_written_on,
 )
 from topology.catalogue.findings import Evidence
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 from topology.readings.version import ServerVersion
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)

@@ -15,8 +15,8 @@ from tests.repair.build import UUIDS, gtids
 from tests.repair.cases import a_finding
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.catalogue.verdict_table import CATALOGUE
+from topology.readings.content_class import ContentClass
 from topology.readings.snapshot import ServerSnapshot, ThreadState
-from topology.readings.transaction_class import ContentClass
 
 STOPPED = {"receiver": ThreadState.STOPPED, "applier": ThreadState.STOPPED}
 OF = {"a": A, "b": B, "c": C, "d": UUIDS["d"]}

@@ -13,6 +13,7 @@ from gtid import GtidSet
 from gtid_audit.cli import run
 from repair import Plan
 from repair.adapters.plan_files import write_plan
+from repair.model.strategy_case import SavedContent
 from repair.render import render_files
 from tests.repair.live import await_clean, examine, executed, rows, run_plan, run_step, wait_until
 
@@ -186,6 +187,7 @@ def test_errant_rows_left_out_are_saved_first(
     assert _actions(plan) == ["source InjectEmpty"]
     assert any("the data will NOT" in warning for warning in plan.warnings)
     [saved] = plan.saved
+    assert isinstance(saved, SavedContent)
     files = render_files(plan)
     assert files[saved.file_name] == saved.text
     assert saved.file_name in files["RUNBOOK.md"]

@@ -44,7 +44,7 @@ from tests.repair.cases import (
     redone,
     shown,
 )
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 BEFORE, AFTER = RowsOn(RowState.AS_BEFORE), RowsOn(RowState.AS_AFTER)
 ROWS = (a_net_row((1, 5), (1, 6)),)

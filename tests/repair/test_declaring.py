@@ -18,7 +18,14 @@ from repair.model.actions import (
 )
 from repair.model.replication_model import Model
 from repair.model.settled_model import settle
-from repair.model.strategy_case import Case, Outcome, Refusal
+from repair.model.strategy_case import (
+    Case,
+    Outcome,
+    Refusal,
+    SavedContent,
+    StreamedContent,
+)
+from repair.sql.replay import Replayed
 from repair.strategies.leaving_out import (
     INJECTED_GTIDS_MAX,
     INJECTED_PER_SCRIPT_MAX,
@@ -30,7 +37,7 @@ from repair.strategies.leaving_out import (
 from tests.repair.build import NEW, OLD, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason, redone, shown
 from topology.catalogue.findings import Grade
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 ERRANT = a_finding("E1", "b:1")
 HOLE = a_finding("H1", "a:2")
@@ -157,6 +164,26 @@ def test_how_many_are_planned(count: int, is_chosen: bool, scripts: int | None) 
     assert sum(each.gtids.gtid_count for each in actions) == count
 
 
+@pytest.mark.parametrize("purged", ["", "b:1-4611686018427387904"])
+def test_a_range_of_2_to_the_62_is_one_statement_or_refused(purged: str) -> None:
+    """No list of it is ever made: each would end a test by its memory."""
+    wanted = f"b:1-{2**62}"
+    servers = model(server("a", "a:1"), server("b", f"a:1 {wanted}", channel("a"), purged=purged))
+    case = a_case(servers, a_finding("E1", wanted), content=a_content(wanted, unread="too many"))
+    assert "4,611,686,018,427,387,904 empty transactions are too many" in reason(inject_empty(case))
+    outcome = proposed(gtid_purged_append(case))
+    [action] = outcome.actions
+    assert action == AppendPurged("a", gtids(wanted))
+    said = "\n".join(outcome.warnings)
+    assert ("is NOT saved: it is in no binary log of b" in said) is bool(
+        purged
+    ) or "NOT saved" in said
+    assert len(said) < 5_000
+    old = model(*(replace(each, version=OLD) for each in servers.servers.values()))
+    reset = proposed(reset_and_purge(a_case(old, a_finding("E1", wanted))))
+    assert [each.server for each in reset.actions if isinstance(each, ResetAndPurge)] == ["a"]
+
+
 @pytest.mark.parametrize("strategy", [inject_empty, gtid_purged_append])
 def test_no_source_of_the_replica_is_left_out(strategy: Any) -> None:
     channels = channel("a", name="x"), channel("c", name="y"), channel("out", name="z")
@@ -268,10 +295,58 @@ def test_what_is_lost_is_named_and_saved() -> None:
     content = a_content("b:1", redo=redone("b:1"))
     outcome = proposed(inject_empty(a_case(errant(), ERRANT, content=content)))
     [saved] = outcome.saved
+    assert isinstance(saved, SavedContent)
     assert saved.file_name.startswith("content-of-E1-")
     assert "INSERT INTO d.t VALUES (1, 1);" in saved.text
     assert "is left out permanently on a (data: " in "\n".join(outcome.warnings)
     assert "NOT saved" not in "\n".join(outcome.warnings)
+
+
+def test_what_the_applier_stopped_at_is_saved_when_it_is_left_out() -> None:
+    """The finding has no set: its content has it."""
+    met = a_case(
+        hole(), a_finding("A2", ""), content=a_content("a:2", redo=redone("a:2"), read_from="a")
+    )
+    [saved] = proposed(inject_empty(met)).saved
+    assert isinstance(saved, SavedContent)
+    assert "INSERT INTO d.t VALUES (2, 1);" in saved.text
+
+
+# The plan has no SQL: more than its limits (no `redo`), or no text for its client.
+UNUSUAL = (Replayed("b:1", ("INSERT INTO d.t VALUES ('a\rb');",), gtid=next(gtids("b:1").gtids())),)
+
+
+@pytest.mark.parametrize("redo", [(), UNUSUAL])
+@pytest.mark.parametrize("unread", ["", "only the first 10,000 were read"])
+def test_what_is_too_much_for_a_plan_is_streamed_from_the_log(redo: Any, unread: str) -> None:
+    content = a_content("b:1", redo=redo, unread=unread)
+    outcome = proposed(inject_empty(a_case(errant(), ERRANT, content=content)))
+    [saved] = outcome.saved
+    assert saved == StreamedContent(f"content-of-E1-{ERRANT.id}.sql", ERRANT.id, "b", gtids("b:1"))
+    assert "NOT saved" not in "\n".join(outcome.warnings)
+
+
+def test_what_no_log_has_is_not_saved_and_the_rest_is() -> None:
+    finding = a_finding("E1", "b:1-9")
+    servers = model(server("a", "a:1-3"), server("b", "a:1-3 b:1-9", channel("a"), purged="b:1-4"))
+    unread = "b:1-4 is in no binary log of b"
+    outcome = proposed(
+        inject_empty(a_case(servers, finding, content=a_content("b:1-9", unread=unread)))
+    )
+    [saved] = outcome.saved
+    assert isinstance(saved, StreamedContent)
+    assert saved.gtids == gtids("b:5-9")
+    assert f"{gtids('b:1-4')} is NOT saved: it is in no binary log of b" in "\n".join(
+        outcome.warnings
+    )
+
+
+def test_what_no_sql_can_express_is_not_saved_and_the_log_is_to_be_copied() -> None:
+    content = a_content("b:1", redo=redone("b:1", problem="LOAD DATA"), unwritable="b:1: LOAD DATA")
+    outcome = proposed(inject_empty(a_case(errant(), ERRANT, content=content)))
+    assert outcome.saved == ()
+    said = "\n".join(outcome.warnings)
+    assert "is NOT saved: b:1: LOAD DATA. Copy the binary logs of b that have it" in said
 
 
 def test_content_that_was_not_read_is_not_saved_and_the_plan_says_so() -> None:

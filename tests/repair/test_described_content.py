@@ -16,7 +16,7 @@ from repair.model.strategy_case import Case
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding
 from tests.snapshots import NOON
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 WANTED = gtids("a:2-3")
 LATER = NOON + timedelta(seconds=5)

@@ -22,7 +22,7 @@ from tests.repair.cases import (
     proposed,
     reason,
 )
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 ROW = RowVersions(a_table(), "`id` = 2", source=(2, 7), replica=None, differing=())
 STEP = MakeRowsAlike("b", "a", (ROW,), until_executed=gtids("a:4"))

@@ -15,7 +15,7 @@ from repair.strategies.leaving_out import gtid_purged_append, inject_empty, rese
 from repair.strategies.strategy_registry import PLANNERS
 from tests.repair.build import OLD, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed, reason
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 # d receives a:1-9 from b and from c. Both channels stopped at a:5, and the one from b went on.
 STUCK = a_finding("A2", "", source="c", replica="d", channel="from_c")

@@ -16,7 +16,7 @@ from tests.repair.cases import a_net_row
 from tests.repair.test_other_steps import FITS, actions, found
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Finding, Grade
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 PASSED_BY = found("H1", "a", "b", "a:4-6", channel="")
 PASSED = found("H8", "a", "b", "a:8", channel="")

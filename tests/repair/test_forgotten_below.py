@@ -19,7 +19,7 @@ from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed, reason, shown
 from tests.snapshots import NOON
 from topology.catalogue.findings import Evidence, Finding, Grade
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 from topology.rules.passed import IS_BEHIND
 
 AFTER, BEFORE = RowsOn(RowState.AS_AFTER), RowsOn(RowState.AS_BEFORE)

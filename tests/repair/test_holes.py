@@ -11,7 +11,7 @@ from repair.model.holes import depends_on_a_hole, passed_by
 from repair.model.strategy_case import OtherFinding
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 SERVERS = model(server("a", "a:1-5"), server("b", "a:1 a:4", channel("a")))
 ROW, OTHER = a_net_row((1, 5), None), a_net_row((2, 5), None)

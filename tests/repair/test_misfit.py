@@ -16,7 +16,7 @@ from repair.doubts.misfitting_rows import (
 from repair.model.replication_model import Model, ModelServer
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_content, a_net_row
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 CHANGED = a_net_row((1, 5), (1, 6))
 GONE = replace(a_net_row(None, None), between=((2, 5),))

@@ -55,17 +55,17 @@ EFFECTS = {
 def test_what_a_script_would_refuse_is_not_planned(action: Action, refused: set[str]) -> None:
     proposal = Proposal((StartChannel("b", ""), action))
     for name, effects in EFFECTS.items():
-        outcome = unless_more_is_written(proposal, {"b": (effects,)})
+        outcome = unless_more_is_written(proposal, {"b": (effects,)}, {})
         assert isinstance(outcome, Refusal) is (name in refused), name
         for elsewhere in ({"a": (effects,)}, {"b": (replace(effects, table="other"),)}, {}):
-            assert unless_more_is_written(proposal, elsewhere) is proposal
+            assert unless_more_is_written(proposal, elsewhere, {}) == proposal
 
 
 def test_each_reason_is_given_once_with_its_table_and_server() -> None:
     both = SideEffects("d", "t", has_triggers=True, delete_carries=True)
     step = UndoRows("b", GtidSet(), GONE)
-    why = reason(unless_more_is_written(Proposal((step, step)), {"b": (both,)}))
+    why = reason(unless_more_is_written(Proposal((step, step)), {"b": (both,)}, {}))
     assert why.count("d.t on b has triggers") == 1
     assert why.count("foreign keys of d.t would change rows on b") == 1
     refused = Refusal("another reason")
-    assert unless_more_is_written(refused, {"b": (both,)}) is refused
+    assert unless_more_is_written(refused, {"b": (both,)}, {}) is refused

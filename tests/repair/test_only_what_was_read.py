@@ -24,7 +24,7 @@ from repair.sql.channel_queries import ChannelQuestions
 from repair.strategies.starting import misfit_of_waiting, start_channel
 from tests.repair.build import UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_case, a_content, a_finding, a_net_row
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 # d receives from b, which it has passed a:2 of, and from c.
 PASSED = replace(channel("b", name="from_b", runs=False), passed=gtids("a:2"))

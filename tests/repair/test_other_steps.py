@@ -23,8 +23,8 @@ from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Finding, Grade, Severity
 from topology.catalogue.strategy_table import STRATEGIES
 from topology.catalogue.verdict_table import CATALOGUE
+from topology.readings.content_class import ContentClass
 from topology.readings.snapshot import LogPosition
-from topology.readings.transaction_class import ContentClass
 
 FITS = {"a": RowsOn(RowState.AS_AFTER), "b": RowsOn(RowState.AS_BEFORE)}
 HELD = gtids("a:1-2")

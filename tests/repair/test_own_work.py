@@ -14,8 +14,8 @@ from repair.content.transaction_content import NetRow, RowsOn, RowState, Transac
 from repair.model.own_work import disturbed
 from repair.model.replication_model import Model
 from tests.repair.build import channel, gtids, model, server, snapshot_of
+from topology.readings.content_class import ContentClass
 from topology.readings.snapshot import ClusterSnapshot
-from topology.readings.transaction_class import ContentClass
 
 COLUMN = RowColumn(LONG, 0, name="id", is_unsigned=False, is_generated=False)
 TABLE = RowTable("d", "t", (COLUMN, replace(COLUMN, name="n")), (0,), Origin.DEFINITION)

@@ -30,9 +30,9 @@ from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.strategy_table import strategies_for
 from topology.catalogue.verdict_table import CATALOGUE
+from topology.readings.content_class import ContentClass
 from topology.readings.group_view import GroupSnapshot
 from topology.readings.snapshot import ServerSnapshot, ThreadState
-from topology.readings.transaction_class import ContentClass
 from topology.readings.version import ServerVersion
 
 

@@ -26,8 +26,8 @@ from tests.repair.build import (
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding
 from topology.policy import Policy
+from topology.readings.content_class import ContentClass
 from topology.readings.snapshot import ClusterSnapshot, LogPosition
-from topology.readings.transaction_class import ContentClass
 
 
 def _audited(servers: Model, silent: tuple[str, ...] = ()) -> tuple[ClusterSnapshot, ClusterAudit]:

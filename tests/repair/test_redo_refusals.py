@@ -37,7 +37,7 @@ from tests.repair.cases import (
     redone,
 )
 from topology.catalogue.findings import Grade
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 LOST = a_finding("E3", "a:4")
 SERVERS = model(server("a", "a:1-3"), server("b", "a:1-4", channel("a")))

@@ -15,6 +15,7 @@ from repair.plan_parts import STAYS
 from repair.render import PLAN, render_files
 from repair.replaced_below import with_replaced_below
 from tests.repair.build import channel, gtids, model, server, snapshot_of
+from tests.repair.cases import NOTHING_STREAMED
 from tests.repair.test_data_repair import row
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Verdict
@@ -60,7 +61,7 @@ def planned(servers: Model, *differing: str, choices: dict[str, str] | None = No
         if each.code == "E4"
     }
     made = plan_repair(snapshot, audit, choices=choices, evidence=LogEvidence(rows=rows))
-    return Planned(with_replaced_below(made, audit, snapshot), audit, ())
+    return Planned(with_replaced_below(made, audit, snapshot), audit, (), NOTHING_STREAMED)
 
 
 def as_written(plan: Plan) -> WrittenPlan:

@@ -39,7 +39,7 @@ from tests.repair.cases import (
 )
 from topology.catalogue.findings import Grade
 from topology.catalogue.strategy_table import STRATEGIES
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 from topology.readings.version import ServerVersion
 
 
@@ -89,8 +89,16 @@ def test_redo_leaves_out_what_the_source_has() -> None:
         ({"content": None}, "could not be read: no log"),
         ({"content": nothing_read(gtids("b:1-2"), "it was purged")}, "read: it was purged"),
         ({"content": a_content("b:1-2", redo=redone("b:1"))}, f"{UUIDS['b']}:2 was not read"),
-        ({"content": a_content("b:1-2", redo=redone("b:1"))}, "as SQL; too many"),
-        ({"content": a_content("b:1-2", redo=redone("b:1"), unread="cut")}, "as SQL; cut"),
+        ({"content": a_content("b:1-2", redo=redone("b:1"))}, "as SQL: too many. Where a log has"),
+        (
+            {"content": a_content("b:1-2", rows_unread="more than 2,000 transactions")},
+            (
+                "as SQL: more than 2,000 transactions. Where a log has it, redo it by hand:"
+                f" `gtid-audit binlog show '{gtids('b:1-2')}' SERVER --redo --keep-gtids"
+                " --schema-from SERVER > FILE` (SERVER is the DSN of b)"
+            ),
+        ),
+        ({"content": a_content("b:1-2", redo=redone("b:1"), unread="cut")}, "as SQL: cut"),
         ({"content": a_content("b:1-2", redo=redone("b:1-2", "no key"))}, "no key"),
     ],
 )

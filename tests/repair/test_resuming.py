@@ -16,7 +16,7 @@ from repair.strategies.leaving_out import inject_empty
 from repair.strategies.resuming import misfits_when_resumed, resuming_actions
 from tests.repair.build import channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding, proposed, reason
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 REFUSED = a_finding("P1", "a:1")
 PASSED = a_finding("H8", "a:2")

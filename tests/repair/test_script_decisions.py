@@ -35,7 +35,7 @@ from repair.sql.privileges import StatementKind, _admin
 from repair.sql.touched_tables import TouchedTable
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_finding, a_net_row, a_table, redone
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 from topology.readings.version import ServerVersion
 
 STOPPED = model(server("a", "a:1-3"), server("b", "a:1", channel("a", runs=False)))

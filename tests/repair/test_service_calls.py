@@ -5,16 +5,18 @@ from dataclasses import replace
 
 import pytest
 
+from gtid import GtidSet
 from repair import plan_repair
 from repair.model.actions import Action, AutoPositionOn, InjectEmpty, ResetAndPurge, StopChannel
 from repair.model.replication_model import Model
 from repair.repair_plan import Plan
+from repair.scripts.called_sets import RANGES_MAX, ranges_added, takes_ranges
 from repair.scripts.procedure import Setting
 from repair.scripts.procedures import describe
 from repair.scripts.simulated_actions import withheld_by_service
 from repair.sql.privileges import StatementKind, withheld_from
 from repair.sql.service_calls import service_calls
-from tests.repair.build import channel, evidence_of, gtids, model, server, snapshot_of
+from tests.repair.build import UUIDS, channel, evidence_of, gtids, model, server, snapshot_of
 from topology.audit_cluster import audit_cluster
 from topology.readings.vendors import VENDORS, Vendor
 from topology.readings.version import ServerVersion
@@ -93,13 +95,46 @@ def test_an_account_that_may_set_gtid_next_calls_nothing() -> None:
 
 
 def test_what_no_account_may_do_is_refused_with_the_reason() -> None:
-    plan = planned(pair(Vendor.RDS), E1="gtid_purged_append")
+    plan = planned(pair(Vendor.RDS, EIGHT), E1="gtid_purged_append")
     assert not plan.steps
     assert "RDS gives no account SYSTEM_VARIABLES_ADMIN or SUPER" in reasons(plan)
     aurora = planned(pair(Vendor.AURORA, EIGHT), E1="gtid_purged_append")
     assert "CONCAT('CALL mysql.rds_gtid_purged(''+', @missing, ''')')" in scripts(aurora)
     ours = planned(pair(Vendor.MYSQL), E1="gtid_purged_append")
     assert "CONCAT('SET GLOBAL gtid_purged = ''+', @missing, '''')" in scripts(ours)
+
+
+@pytest.mark.parametrize("version", [ServerVersion(8, 0, 37), LATEST])
+def test_rds_adds_a_range_to_gtid_purged(version: ServerVersion) -> None:
+    plan = planned(pair(Vendor.RDS, version), E1="gtid_purged_append")
+    [step] = plan.steps
+    uuid = str(UUIDS["b"])
+    called = f"CALL mysql.rds_set_external_source_gtid_purged(''{uuid}'', 1, 1)"
+    [line] = [each for each in step.procedure.statements if "CALL" in each]
+    assert line == (
+        f"SET @todo = IF(@go AND NOT GTID_SUBSET('{uuid}:1-1', @@GLOBAL.gtid_executed),"
+        f" '{called}', 'DO 0');"
+    )
+    assert any("a channel runs" in each.message for each in step.procedure.preconditions)
+    assert "EXECUTE on the service's procedures in mysql" in step.privileges
+    assert any("calls procedures of RDS" in each for each in step.procedure.warnings)
+
+
+def test_what_the_procedure_of_rds_refuses_is_not_planned() -> None:
+    calls = service_calls(Vendor.RDS, LATEST)
+    assert calls is not None
+    server_a, server_b = server("a", "a:1-3"), server("b", "b:1", channel("a"))
+    assert takes_ranges(calls, server_a, gtids("b:1-2 b:5"))
+    assert not takes_ranges(calls, server_b, gtids("a:1")), "its channel runs"
+    assert not takes_ranges(calls, server_a, gtids("a:9")), "its own server_uuid"
+    assert not takes_ranges(calls, server_a, GtidSet.parse(f"{UUIDS['b']}:tag:1"))
+    many = GtidSet.parse(
+        str(UUIDS["b"]) + "".join(f":{2 * each + 1}" for each in range(RANGES_MAX + 1))
+    )
+    assert not takes_ranges(calls, server_a, many)
+    assert not takes_ranges(service_calls(Vendor.RDS, EIGHT), server_a, gtids("b:1"))
+    ends = [each[-20:] for each in ranges_added(calls, gtids("b:1-2 b:5")) if "CALL" in each]
+    assert ends == ["'', 1, 2)', 'DO 0');", "'', 5, 5)', 'DO 0');"]
 
 
 def setting(servers: Model, name: str) -> Setting:

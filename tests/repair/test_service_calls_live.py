@@ -49,6 +49,15 @@ PROCEDURES = (
         " mode); PREPARE s FROM @cmd; EXECUTE s; DEALLOCATE PREPARE s; START REPLICA;"
         " SELECT 'switched' AS Message; END"
     ),
+    (
+        "CREATE PROCEDURE mysql.rds_set_external_source_gtid_purged(IN server_uuid VARCHAR(36),"
+        " IN start_pos BIGINT, IN end_pos BIGINT) BEGIN IF EXISTS (SELECT 1 FROM"
+        " performance_schema.replication_connection_status r JOIN"
+        " performance_schema.replication_applier_status a USING (CHANNEL_NAME) WHERE"
+        f" 'ON' IN (r.SERVICE_STATE, a.SERVICE_STATE)) THEN {_REFUSE} 'already running'; END IF;"
+        f" IF server_uuid = @@GLOBAL.server_uuid THEN {_REFUSE} 'of this instance'; END IF;"
+        " SET GLOBAL gtid_purged = CONCAT('+', server_uuid, ':', start_pos, '-', end_pos); END"
+    ),
 )
 ADMIN = (
     "CREATE USER admin@'%' IDENTIFIED BY ''",
@@ -103,3 +112,16 @@ def test_an_account_of_rds_repairs_with_its_procedures(
         run_as_admin(topology, plan)
         await_clean(topology)
         assert b.replica_status()["Auto_Position"] == 1
+
+        for number in (2, 4):
+            b.execute(f"SET GTID_NEXT = '{own[:-1]}{number}'", "BEGIN", "COMMIT")
+        plan = examine(topology).plan({"E1": "gtid_purged_append"})
+        [step] = plan.steps
+        assert (
+            step.server,
+            str(step.procedure.statements).count("rds_set_external_source_gtid"),
+        ) == ("a", 2)
+        run_as_admin(topology, plan)
+        run_as_admin(topology, plan)
+        assert any("An audit reports them as E4" in each for each in plan.warnings)
+        await_clean(topology, announced={"E4"})

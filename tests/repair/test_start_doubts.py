@@ -24,7 +24,7 @@ from repair.model.strategy_case import Case
 from repair.strategies.starting import misfit_of_waiting
 from tests.repair.build import NEW, OLD, UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_case, a_content, a_finding
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 from topology.readings.version import ServerVersion
 
 FOUND = a_finding("A7", "a:3")

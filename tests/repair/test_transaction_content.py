@@ -20,7 +20,8 @@ from repair.content.transaction_content import (
     rows_that_fold,
 )
 from tests.repair.build import gtids
-from topology.readings.transaction_class import ContentClass, class_of
+from topology.readings.content_class import ContentClass
+from topology.readings.transaction_class import class_of
 
 NUMBER = RowColumn(LONG, 0, "id", is_unsigned=False)
 VALUE = RowColumn(LONG, 0, "n", is_unsigned=False)

@@ -14,7 +14,7 @@ from repair.adapters.transactions_for_plan import _elsewhere
 from repair.content.content_questions import ContentQuestion
 from repair.content.transaction_content import TransactionContent
 from tests.repair.build import channel, gtids, model, server, snapshot_of
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 
 @pytest.mark.parametrize(

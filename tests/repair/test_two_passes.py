@@ -10,7 +10,7 @@ from repair.planner import plan_repair
 from repair.strategies.strategy_registry import LEAVING_OUT, PLANNERS
 from tests.repair.build import channel, evidence_of, model, server, snapshot_of
 from topology.audit_cluster import audit_cluster
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 Tried = list[tuple[str, str]]  # code and strategy
 

@@ -24,8 +24,8 @@ from tests.repair.cases import a_case, a_content, a_finding, a_net_row, proposed
 from tests.repair.test_channel_strategies import EMPTY, HOLE, ROWS, event, pair, unasked
 from tests.snapshots import NOON
 from topology.catalogue.findings import ClusterAudit, Evidence, Finding, Severity, Verdict
+from topology.readings.content_class import ContentClass
 from topology.readings.snapshot import LogPosition
-from topology.readings.transaction_class import ContentClass
 from topology.rules.threads import RECEIVER_ERROR
 
 AFTER, BEFORE = RowsOn(RowState.AS_AFTER), RowsOn(RowState.AS_BEFORE)

@@ -36,11 +36,11 @@ from tests.repair.build import (
     server,
     snapshot_of,
 )
-from tests.repair.cases import a_case, a_content, a_finding, proposed, reason
+from tests.repair.cases import NOTHING_STREAMED, a_case, a_content, a_finding, proposed, reason
 from topology.audit_cluster import audit_cluster
 from topology.readings.connected_replica import ConnectedReplica
+from topology.readings.content_class import ContentClass
 from topology.readings.snapshot import ThreadState
-from topology.readings.transaction_class import ContentClass
 
 C_UUID = str(UUIDS["c"])
 AT_B = ConnectedReplica(C_UUID, ("10.0.0.3:3306",))
@@ -76,7 +76,7 @@ def planned(
     evidence = evidence_of(audit, kind, rows_on=states, rows=())
     evidence = replace(evidence, connected=connected, **read)
     plan = plan_repair(snapshot, audit, choices=choices, evidence=evidence)
-    return Planned(plan, audit, ())
+    return Planned(plan, audit, (), NOTHING_STREAMED)
 
 
 def test_what_is_connected_and_read_is_part_of_the_audit() -> None:

@@ -20,7 +20,7 @@ from tests.repair.test_channel_strategies import (
     unasked,
     waiting,
 )
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 [GTID] = [Gtid.parse(f"{gtids('a:3')}")]
 T = ("d", "t")

@@ -26,8 +26,8 @@ from tests.simulation.state import Gtid, Key, Server, Transaction, World, uuid_o
 from tests.simulation.toy_table import net_row
 from topology.catalogue.findings import ClusterAudit, Finding
 from topology.readings.connected_replica import ConnectedReplica
+from topology.readings.content_class import ContentClass
 from topology.readings.snapshot import ClusterSnapshot
-from topology.readings.transaction_class import ContentClass
 
 Net = dict[Key, tuple[int | None, int | None]]
 

@@ -25,7 +25,7 @@ from tests.simulation.history import History, generate, parse
 from tests.simulation.transcripts import Story, reported
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit
-from topology.readings.transaction_class import ContentClass
+from topology.readings.content_class import ContentClass
 
 STARS = 12  # in each test
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.txt"))

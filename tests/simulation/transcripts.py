@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from repair.model.strategy_case import LogEvidence
+from repair.model.strategy_case import LogEvidence, StreamedContent
 from repair.planner import plan_repair
 from repair.repair_plan import Plan
 from repair.scripts.steps import Step
@@ -151,7 +151,10 @@ def _plan(plan: Plan) -> Iterator[str]:
         yield f"  row {row.table} {row.where}: {row.source_row} / {row.replica_row}"
     for saved in plan.saved:
         yield f"  saved: {saved.file_name}"
-        yield from (f"    {line}" for line in saved.text.splitlines())
+        if isinstance(saved, StreamedContent):
+            yield f"    from the log of {saved.read_from}: {saved.gtids}"
+        else:
+            yield from (f"    {line}" for line in saved.text.splitlines())
     for after in plan.afterwards:
         words = f"{after.code} {after.severity} {after.about}"
         explained = f"new: {words}: {after.explanation}" if after.is_new else f"still: {words}"

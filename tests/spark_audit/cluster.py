@@ -97,7 +97,7 @@ class Cluster:
         self,
         program: Path,
         *arguments: str | Path,
-        package: Path,
+        package: Path | str,
         archive: str | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> Iterator["Job"]:
@@ -124,7 +124,7 @@ class Cluster:
         self,
         program: Path,
         *arguments: str | Path,
-        package: Path,
+        package: Path | str,
         archive: str | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> Ran:

@@ -20,7 +20,7 @@ from spark_audit.columns_for_rules import ASKED, CLEAN_WHEN_SILENT, COLUMNS, oth
 from spark_audit.evaluate_batch import evaluate_rows
 from spark_audit.evaluate_cluster import evaluate_records
 from spark_audit.result_columns import AUDIT_SCHEMA
-from tests.snapshots import NOON, A, B, a_channel, a_cluster, a_server
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
 from tests.spark_audit.clean_cases import (
     POLICY,
     evaluated,
@@ -81,6 +81,7 @@ BUSY = replace(WORKER, applying=GtidSet.parse(f"{A}:11"))
         ({}, {"lag_seconds": 1}, False),
         ({}, {"receiver_errno": 2003}, False),
         ({}, {"auto_position": False}, False),
+        ({}, {"filters": ("Replicate_Ignore_DB=d",)}, False),
     ],
 )
 def test_what_is_settled_without_asking_a_rule(
@@ -125,6 +126,20 @@ def test_rules_on_evidence_of_the_history_see_all_columns(log_updates: str) -> N
     rows = [snapshot_to_record(each) for each in (*cluster.first, *cluster.last)]
     codes = [each.code for each in evaluate_records("one", rows, policy=POLICY).findings]
     assert codes == ["E4"] * (log_updates == "ON")
+    assert in_columns(rows) == evaluated({"one": rows})
+
+
+def test_a_filter_above_a_replica_is_left_to_the_rules() -> None:
+    filtered = a_channel("a", A, filters=("Replicate_Ignore_DB=d",))
+    cluster = a_cluster(
+        "one",
+        a_server("a", A, f"{A}:1-20"),
+        a_server("b", B, f"{A}:1-20", channels=(filtered,)),
+        a_server("c", C, f"{A}:1-20", channels=(a_channel("b", B),)),
+    )
+    rows = [snapshot_to_record(each) for each in (*cluster.first, *cluster.last)]
+    found = evaluate_records("one", rows, policy=POLICY).findings
+    assert [(each.code, each.severity.name) for each in found] == [("C11", "INFO")]
     assert in_columns(rows) == evaluated({"one": rows})
 
 
@@ -233,7 +248,7 @@ def test_an_unknown_rule_settles_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 # By any rule, unless something is amiss.
 # `notable_settings` is made of `settings`: one without the other is no reading.
-NOT_LOOKED_AT = {"settings", "notable_settings", "binary_logs", "filters"}
+NOT_LOOKED_AT = {"settings", "notable_settings", "binary_logs"}
 ODD: tuple[Any, ...] = (
     *(None, "", "x", "Connecting", "No", 0, 1, 7, 10**9, False, [], "binlog.x"),
     *({"file": None, "position": 4}, {"file": "binlog.000001", "position": None}),

@@ -24,14 +24,22 @@ import pytest
 from benchmarks.fleet import write_fleet
 from benchmarks.generate.numbers import GeneratedFleet
 from gtid import jit
+from spark_audit.adapters.fleet_archive import write_fleet_archive
 from spark_audit.adapters.java import JavaMissing, require_java
 from spark_audit.adapters.package import Package, write_package
 from spark_audit.adapters.stored_pieces import evaluate_piece, pieces_of
+from spark_audit.expected_fleet import ExpectedCluster, ExpectedFleet, ExpectedServer
 from spark_audit.result_columns import AUDIT_SCHEMA
 from spark_audit.summary import FleetSummary
 from tests.spark_audit.cluster import Cluster, Job, bare_python, environment, standalone
 from topology.adapters.run_directory import COMPLETE
-from topology.adapters.stored_runs import RECORD, files_of_run, latest_run
+from topology.adapters.stored_runs import (
+    RECORD,
+    addresses_of_files,
+    clusters_of_files,
+    files_of_run,
+    latest_run,
+)
 from topology.catalogue.findings import Verdict
 from topology.documents.run_record import RunRecord
 from topology.policy import Policy
@@ -233,6 +241,46 @@ def test_what_was_sent_is_what_runs_and_finds_the_same(
         places.add(home.relative_to(cluster.scratch).parts[0])
         assert files == [f"{home}/gtid-audit.zip/{name}" for name in INSIDE]
     assert places == {"work-0", "work-1"}
+
+
+@pytest.mark.slow
+def test_every_cluster_of_the_fleet_file_is_in_the_result(
+    alone: Cluster, package: Package, tmp_path: Path
+) -> None:
+    """One that the run does not have is UNKNOWN: its name arrives beside the package."""
+    stored = written(tmp_path / "stored", GeneratedFleet(pairs=4))
+    names = clusters_of_files(files_of_run(latest_run(stored)))
+    addresses = addresses_of_files(files_of_run(latest_run(stored)), clusters=names)
+    listed = [
+        ExpectedCluster(
+            name, tuple(ExpectedServer(each, *addresses[name][each]) for each in addresses[name])
+        )
+        for name in names
+    ]
+    added = ExpectedCluster("added-today", (ExpectedServer("db1", "db1.example", 3306),))
+    fleet = ExpectedFleet((added, *listed), Policy())
+    write_fleet_archive(tmp_path / "code-fleet.zip", fleet)
+    places: list[str | Path] = [
+        "--max-age",
+        "none",
+        "--snapshots",
+        stored,
+        "--out",
+        tmp_path / "results",
+    ]
+    both = f"{package.archive},{tmp_path / 'code-fleet.zip'}"
+    ran = alone.run(package.program, *places, "--fleet", package=both)
+    assert ran.status == 3, ran.log[-4000:]
+    summary = FleetSummary.from_text(ran.output)
+    assert (summary.verdict, summary.cluster_count) == (Verdict.UNKNOWN, 5)
+    (unknown,) = tmp_path.glob("results/audits/day=*/run=*/unknown")
+    (row,) = pq.read_table(unknown).to_pylist()
+    assert (row["cluster"], row["server"], row["fact"]) == ("added-today", "db1", "readings")
+    assert row["reason"].endswith(" does not contain this cluster")
+    # Without the archive nothing is audited: the cluster would be missing silently.
+    ran = alone.run(package.program, *places, "--fleet", package=package.archive)
+    assert ran.status == 64, ran.log[-4000:]
+    assert "no gtid_audit_fleet in --py-files" in ran.output
 
 
 def kill_an_executor(cluster: Cluster, job: Job, out: Path) -> None:

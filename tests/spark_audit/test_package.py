@@ -3,8 +3,10 @@
 import subprocess
 import sys
 import zipfile
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from uuid import UUID
 
 import grimp
 import pytest
@@ -12,13 +14,14 @@ import pytest
 import gtid
 from gtid_audit import exits
 from spark_audit.adapters import package, submit
+from spark_audit.adapters.fleet_archive import sent_fleet, write_fleet_archive
 from spark_audit.adapters.package import PACKAGES, PROGRAM, REQUIREMENTS, UnfitName, write_package
 from spark_audit.summary import FleetSummary
 from tests.spark_audit.audits import a_summary
-from tests.topology.test_accepted_findings import HOLE
+from tests.spark_audit.test_expected_fleet import SENT
 from topology.adapters.stored_runs import NoSnapshots
 from topology.catalogue.findings import Verdict
-from topology.facts.accepted import AcceptedRepair
+from topology.policy import Policy
 
 ROOT = Path(gtid.__file__).resolve().parents[1]
 # Brought by what we import, or by the cluster.
@@ -116,24 +119,18 @@ def test_it_prints_the_summary_and_ends_in_the_status_of_the_verdict(
 
     monkeypatch.setattr(submit, "_summary_of", answer)
     uuid = "aaaaaaaa-0000-0000-0000-000000000001"
-    repair = AcceptedRepair("0123456789abcdef", datetime(2026, 1, 1, tzinfo=UTC), (), ())
-    given = [*PLACES, "--allow-uuid", uuid, "--external-source", "db9.example:3306"]
-    given += ["--accepted", repair.to_text(), "--accepted-finding", HOLE.to_text()]
-    given += ["--limit", "stall_seconds_max=90", "--limit", "intervals_max=200"]
-    given += ["--level", "C9=warning"]
-    assert submit.main(given) == exits.status_of(verdict)
+    monkeypatch.setattr(submit, "sent_fleet", lambda: SENT)
+    assert submit.main([*PLACES, "--allow-uuid", uuid, "--fleet"]) == exits.status_of(verdict)
     assert FleetSummary.from_text(capsys.readouterr().out) == a_summary(verdict)
-    ((snapshots, out, policy, limit),) = asked
+    ((snapshots, out, policy, limit, fleet),) = asked
     assert limit.max_age == timedelta(hours=24)  # type: ignore[attr-defined]
     assert [snapshots, out] == PLACES[1::2]
-    assert [str(each) for each in policy.allowed_uuids] == [uuid]  # type: ignore[attr-defined]
-    assert policy.external_sources == {"db9.example:3306"}  # type: ignore[attr-defined]
-    assert policy.accepted == (repair,)  # type: ignore[attr-defined]
-    assert policy.accepted_findings == (HOLE,)  # type: ignore[attr-defined]
-    assert policy.stall_seconds_max == 90  # type: ignore[attr-defined]
-    assert policy.intervals_max == 200  # type: ignore[attr-defined]
-    assert policy.levels == (("C9", "warning"),)  # type: ignore[attr-defined]
+    assert fleet is SENT
+    allowed = {UUID(uuid), *SENT.policy.allowed_uuids}
+    assert policy == replace(SENT.policy, allowed_uuids=frozenset(allowed))
     assert submit.main([*PLACES, "--exit", "done"]) == 0
+    assert asked[-1][2] == Policy()
+    assert asked[-1][4] is None
 
 
 @pytest.mark.parametrize(("more", "status"), [((), 3), (("--exit", "done"), exits.USAGE)])
@@ -161,9 +158,6 @@ def test_a_run_that_is_refused_has_no_summary_and_is_never_done(
         [*PLACES, "--allow-uuid", "1-2-3"],
         [*PLACES, "--exit", "0"],
         [*PLACES, "--max-age", "1"],
-        [*PLACES, "--limit", "patience=1"],
-        [*PLACES, "--limit", "stall_seconds_max=soon"],
-        [*PLACES, "--level", "C9=loud"],
         ["--nothing"],
     ],
 )
@@ -176,11 +170,41 @@ def test_wrong_usage_is_no_verdict(
     assert capsys.readouterr().err.startswith("usage: gtid-audit")
 
 
-def test_a_limit_that_no_policy_permits_is_wrong_usage(
+@pytest.mark.parametrize("fleet", ["absent", "of another version"])
+def test_a_fleet_that_did_not_arrive_is_wrong_usage(
+    fleet: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert submit.main([*PLACES, "--limit", "intervals_max=1"]) == exits.USAGE
-    assert "intervals_max must be at least 100" in capsys.readouterr().err
+    """Without this, the clusters of the fleet file could be missing silently."""
+    said = "no gtid_audit_fleet in --py-files"
+    if fleet != "absent":
+        archive = tmp_path / "code-fleet.zip"
+        write_fleet_archive(archive, SENT)
+        newer = tmp_path / "newer.zip"
+        with zipfile.ZipFile(archive) as packed, zipfile.ZipFile(newer, "w") as made:
+            for name in packed.namelist():
+                made.writestr(name, packed.read(name).replace(b'"layout": 1', b'"layout": 2'))
+        monkeypatch.syspath_prepend(newer)
+        said = "fleet.json: layout: expected a fleet of layout 1. Write it with the gtid-audit of"
+    monkeypatch.delitem(sys.modules, "gtid_audit_fleet", raising=False)
+    assert submit.main([*PLACES, "--fleet"]) == exits.USAGE
+    answer = capsys.readouterr()
+    assert answer.out == ""
+    assert answer.err.startswith("gtid-audit: --fleet: ")
+    assert said in answer.err
+    sys.modules.pop("gtid_audit_fleet", None)
+
+
+def test_a_fleet_arrives_as_it_was_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_fleet_archive(tmp_path / "one.zip", SENT)
+    write_fleet_archive(tmp_path / "two.zip", SENT)
+    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
+    monkeypatch.syspath_prepend(tmp_path / "one.zip")
+    monkeypatch.delitem(sys.modules, "gtid_audit_fleet", raising=False)
+    assert sent_fleet() == SENT
+    sys.modules.pop("gtid_audit_fleet", None)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ AUDIT = (
     "with local_session() as session:\n"
     "    audit_stored(session, snapshots=sys.argv[1], out=sys.argv[1], policy=Policy())\n"
 )
-ADVICE = "apt-get install openjdk-17-jre-headless"
+ADVICE = "apt-get satisfy 'openjdk-17-jre-headless | openjdk-21-jre-headless'"
 
 
 def a_java(home: Path, says: str) -> Path:

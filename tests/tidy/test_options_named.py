@@ -32,13 +32,7 @@ OF_OTHERS = {
     "spark-submit": ("--archives", "--name", "--py-files"),
     "systemctl": ("--now",),
     "venv-pack": ("--output", "--prefix"),
-    "our driver on the cluster": (
-        "--accepted-finding",
-        "--exit",
-        "--external-source",
-        "--level",
-        "--limit",
-    ),
+    "our driver on the cluster": ("--exit",),
 }
 
 

@@ -153,6 +153,21 @@ def test_an_entry_covers_the_channel_that_it_names() -> None:
     assert [*with_acceptance([east], [HOLE])] == [east]
 
 
+def test_an_entry_says_by_whom_it_was_accepted() -> None:
+    entry = replace(HOLE, by="Anna, DBA")
+    assert accepted_finding_from_text(entry.to_text()) == entry
+    [finding] = with_acceptance(accepting().findings, [entry])
+    assert finding.explanation.startswith("Accepted by Anna, DBA until 2026-01-02, OPS-12: Left")
+    assert {each.fact: each.value for each in finding.evidence}["accepted by"] == "Anna, DBA"
+    [finding] = with_acceptance(accepting().findings, [HOLE])
+    assert "accepted by" not in {each.fact for each in finding.evidence}
+
+
+def test_the_fleet_file_says_by_whom(tmp_path: Path) -> None:
+    policy = roster(tmp_path, FLEET.replace("ticket: OPS-12", 'by: "Anna, DBA"')).policy
+    assert policy.accepted_findings[-1] == replace(HOLE, ticket="", by="Anna, DBA")
+
+
 def test_an_entry_without_a_ticket_shows_none() -> None:
     [finding] = with_acceptance(accepting().findings, [replace(HOLE, ticket="")])
     assert "accepted in ticket" not in {each.fact for each in finding.evidence}

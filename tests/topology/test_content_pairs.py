@@ -219,3 +219,49 @@ def test_each_difference_between_unlinked_servers_is_in_a_row_of_pairs(
                 name for pair in pairs if {*pair} <= have and reached & {*pair} for name in pair
             }
         assert reached == have, number
+
+
+def test_up_to_the_limit_of_servers_every_pair_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SERVERS_SEARCHED_MAX", 4)
+    servers = (
+        *(one("a", "A:1-7"), one("b", "A:1-7", "a")),
+        *(one("c", "A:1-9"), one("d", "A:1-9")),
+    )
+    assert other_pairs(a_cluster("cluster", *servers)) == {("c", "d"): "c", ("a", "c"): "c"}
+
+
+def test_of_many_servers_a_ring_has_one_entrance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SERVERS_SEARCHED_MAX", 3)
+    ring = (one("c", "A:1-8", "d"), one("d", "A:1-8", "c"))
+    servers = (one("a", "A:1-9", "b"), one("b", "A:1-9", "a"), *ring)
+    assert other_pairs(a_cluster("cluster", *servers)) == {("a", "c"): "c"}
+
+
+def test_of_many_servers_one_with_nothing_in_common_is_not_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "SERVERS_SEARCHED_MAX", 2)
+    servers = (one("a", "A:1-9"), one("b", "A:1-9", "a"), one("c", "C:1-9"))
+    assert other_pairs(a_cluster("cluster", *servers)) == {}
+
+
+def test_a_link_shows_only_what_both_have() -> None:
+    """c has more than its source b, which has less than a: no row of pairs shows A:6-9."""
+    servers = (one("a", "A:1-9"), one("b", "A:1-5", "a"), one("c", "A:1-9", "b"))
+    snapshot = a_cluster("cluster", *servers, one("d", "C:1"))
+    assert other_pairs(snapshot) == {("a", "c"): None}
+
+
+def test_a_server_with_an_unknown_gtid_mode_may_send() -> None:
+    servers = (one("a", "A:1-9", settings=()), one("b", "A:1-9", "a"), one("c", "A:1-9"))
+    assert other_pairs(a_cluster("cluster", *servers)) == {("a", "c"): "c"}
+
+
+def test_servers_that_were_not_read_twice_are_not_compared() -> None:
+    unread = one("b", "", "a", **UNREAD)
+    snapshot = a_cluster("cluster", one("a", "A:1-9"), unread, one("c", "A:1-9"))
+    assert other_pairs(snapshot) == {("a", "c"): "c"}
+    read = a_cluster("cluster", one("a", "A:1-9"), one("b", "A:1-9", "a"), one("c", "A:1-9"))
+    assert other_pairs(read) == {("a", "c"): "c"}
+    later = tuple(unread if each.name == "b" else each for each in read.last)
+    assert other_pairs(replace(read, last=later)) == {("a", "c"): "c"}

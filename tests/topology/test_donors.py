@@ -12,6 +12,7 @@ from topology.catalogue.findings import Grade
 from topology.facts.donors import DOUBTFUL_DONORS, Donor, donors_of
 from topology.readings.history_evidence import HistoryEvidence
 from topology.readings.snapshot import BinaryLog, UnreadFact, UnreadReason
+from topology.readings.version import ServerVersion
 
 GONE = (BinaryLog("binlog.000001", 900), BinaryLog("binlog.000002", 0))
 UNLISTED = (BinaryLog("binlog.000001", 900), BinaryLog("binlog.000003", 500))
@@ -30,6 +31,13 @@ def test_donors_with_a_missing_log_are_last() -> None:
     c, d = one("c", "1-9", binary_logs=GONE), one("d", "1-9", binary_logs=WHOLE)
     assert donors(c, d) == (Donor("d", own("3-5")), Donor("c", own("3-5"), CANNOT_OPEN))
     assert donors(one("c", "1-9"), d) == (Donor("c", own("3-5")), Donor("d", own("3-5")))
+
+
+def test_a_server_whose_version_is_refused_is_no_donor() -> None:
+    old, new = ServerVersion(5, 6, 24), ServerVersion(9, 7, 4)
+    c, d = one("c", "1-9", version=old), one("d", "1-9", version=new)
+    assert donors(c, d) == (Donor("d", own("3-5")),)  # b is 9.7, as all that say nothing else
+    assert donors(c, one("d", "1-9", version=ServerVersion(8, 4, 3)))[0].name == "d"
 
 
 def test_what_no_log_of_a_donor_has_it_does_not_send() -> None:

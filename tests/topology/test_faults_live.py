@@ -102,6 +102,7 @@ def test_a_write_on_a_replica_is_e1_and_proved(star97: Topology) -> None:
     finding = only(audited(star97))
     assert (finding.code, finding.grade) == ("E1", Grade.PROVED)
     assert finding.gtid_set == GtidSet.parse(fault.errant)
+    assert "Content: 1 data, 2 DDL (errant.t: 1 row), committed 20" in finding.explanation
 
 
 def test_an_errant_transaction_whose_log_is_purged_is_e2(star97: Topology) -> None:

@@ -39,6 +39,19 @@ def test_a_binary_log_filter_counts_only_where_a_server_has_replicas(chain97: To
 
 
 @pytest.mark.mysql
+def test_a_filter_of_a_channel_counts_above_other_replicas(chain97: Topology) -> None:
+    fault = faults_filters.channel_filter(chain97)
+    assert fault.source.value("COUNT(*) FROM filtered.t") == 1
+    assert fault.replica.value("COUNT(*) FROM filtered.t") == 0
+    audit = audited(chain97)
+    assert audit.verdict is Verdict.OK, "for what is only below it, it is what was chosen"
+    [finding] = [each for each in audit.findings if each.code == "C11"]
+    assert (finding.replica, finding.grade) == ("middle", Grade.PROVED)
+    assert "last cannot receive these changes" in finding.explanation
+    assert "Replicate_Ignore_DB=filtered" in finding.explanation
+
+
+@pytest.mark.mysql
 def test_an_applier_started_with_until_is_not_merely_stopped(pair97: Pair) -> None:
     faults_filters.started_until(pair97)
     finding = only(audited(pair97))

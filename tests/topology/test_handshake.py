@@ -285,6 +285,14 @@ def test_a_promotion_lists_what_to_fetch_and_from_where() -> None:
     assert promotion_of(found, "b").best is None
 
 
+def test_a_server_whose_version_all_others_refuse_is_not_the_better_candidate() -> None:
+    """It has more than they have, and yet none of them could follow it."""
+    servers = (one("a", "a:1-9 c:1", version=OLD), one("b", "a:1-9"), one("c", "a:1-9"))
+    assert promotion_of(matrix(*servers), "b").best is None
+    newer = replace(servers[0], version=NEW)
+    assert promotion_of(matrix(newer, *servers[1:]), "b").best == "a"
+
+
 def test_no_candidate_is_better_that_loses_what_another_one_has() -> None:
     """b has purged what c lacks: c must be rebuilt. With c as the source, c:1-5 alone is left."""
     found = matrix(one("b", "a:1-10", purged="a:1-10"), one("c", "a:1-5"))

@@ -296,6 +296,7 @@ def test_an_old_source_that_returns_with_a_tail_is_j3(star97: Topology) -> None:
     finding = only(audited(star97))
     assert (finding.code, finding.replica) == ("J3", "source")
     assert finding.gtid_set == GtidSet.parse(fault.tail)
+    assert "Content: data (" in finding.explanation
     assert "inject_empty" not in {strategy.name for strategy in finding.strategies}
 
 

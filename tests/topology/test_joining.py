@@ -242,6 +242,18 @@ def test_rows_below_a_gtid_purged_that_was_set_are_not_known(
     assert ("gtid_purged of c" in found.explanation) is (grade is Grade.LIKELY)
 
 
+def test_a_server_that_does_not_log_what_it_receives_shows_no_rows() -> None:
+    settings = (("gtid_mode", "ON"), ("log_replica_updates", "OFF"))
+    logs = (BinaryLog("log.000007", 100),)
+    facts = {"gtid_purged": gtids("A:1-3"), "binary_logs": logs, "settings": settings}
+    servers = one("a", "A:1-3"), one("b", "A:1-3", "a"), one("c", "A:1-3", **facts)
+    [found] = can_join(gather_facts(a_cluster("cluster", *servers), Policy()))
+    assert (found.replica, found.grade) == ("c", Grade.LIKELY)
+    assert (
+        "c does not log what it receives (log_replica_updates = OFF), and no" in found.explanation
+    )
+
+
 def test_rows_below_a_gtid_purged_of_the_candidate_are_not_known_either() -> None:
     a = one("a", "A:1-3", gtid_purged=gtids("A:1-2"), binary_logs=(BinaryLog("log.000001", 100),))
     servers = a, one("c", "A:1-2")
@@ -282,6 +294,8 @@ def test_a_pair_of_versions_that_mysql_does_not_support_is_likely_at_most(
     )
     [found] = [each for each in audit_cluster(cluster).findings if each.code == "J1"]
     assert found.grade is (Grade.LIKELY if is_doubted else Grade.PROVED)
+    assert ("it can replicate from" in found.explanation) is not is_doubted
+    assert ("its sets allow it to replicate from" in found.explanation) is is_doubted
     assert ("release series" in found.explanation) is is_doubted
     assert "refuse each other" not in found.explanation
 

@@ -121,7 +121,8 @@ def test_only_a_replica_without_history_is_asked_for_its_schemas() -> None:
     a, b = a_server("a", A, gtids("A:1-9")), a_server("b", B, "", channels=(channel,))
     assert questions_of(twice(a, b))["b"] == LogQuestions(schemas=True)
     some = a_server("b", B, gtids("C:1"), channels=(channel,))
-    errant = LogQuestions(commits=(gtids("C:1"),), reaches=(gtids("C:1"),))
+    extra = gtids("C:1")
+    errant = LogQuestions(commits=(extra,), reaches=(extra,), extras=extra)
     assert questions_of(twice(a, some))["b"] == errant
     same = a_server("a", A, "")
     assert questions_of(twice(same, b)) == {}

@@ -150,6 +150,30 @@ def test_servers_that_agree_with_each_side_of_a_difference_differ() -> None:
     assert {cell(found, two).outcome for two in ("ab", "ad", "cd")} == {Outcome.UNKNOWN}
 
 
+@pytest.mark.parametrize("known", [("a", "b"), ("c", "d")])
+def test_a_server_that_was_not_compared_has_either_of_two_contents(known: tuple[str, str]) -> None:
+    """Of b and c, which differ, one has the content of a or d; the other one of these is open."""
+    servers = tuple(one(name, "a:1-9") for name in "abcd")
+    found = matrix(("b", "c"), contents=compared(known, ("b", "c")), servers=servers)
+    assert (cell(found, "ad").outcome, cell(found, "ad").unlike) == (Outcome.UNKNOWN, GtidSet())
+    assert "has the content of b or of c" in cell(found, "ad").unread
+
+
+def test_a_difference_is_nothing_to_servers_that_do_not_have_it() -> None:
+    servers = (*THREE[:2], one("c", "a:1-8"), one("d", "a:1-8"))
+    found = matrix(("a", "b"), servers=servers)
+    assert (cell(found, "cd").outcome, cell(found, "cd").unread) == (Outcome.SERVED, "")
+    assert found.answer(replica="c", source="a").doubts == ()
+
+
+def test_of_two_servers_only_their_own_unread_contents_count() -> None:
+    found = matrix(contents=compared(("b", "c"), unread="c"))
+    assert outcomes(found)["ab"] is Outcome.SERVED, "c was not read, and nothing differs"
+    # What differs, differs, also if the contents of others were not read.
+    found = matrix(("a", "b"), contents=compared(("a", "b"), unread="a"))
+    assert (cell(found, "ab").outcome, cell(found, "ab").unread) == (Outcome.DIVERGED, "")
+
+
 def test_contents_that_could_not_be_read_leave_the_answer_open() -> None:
     """The audit of the same servers is UNKNOWN then: "yes" would be more than is known."""
     found = matrix(contents=compared(("a", "b"), ("b", "c"), unread="c"))

@@ -409,6 +409,7 @@ def _channel(key: str, words: dict[str, str], letters: dict[str, str]) -> Channe
         source_server_id=int(words.pop("source-id", "0")) or None,
         ignored_server_ids=tuple(int(each) for each in words.pop("ignored", "").split(",") if each),
         until=words.pop("until", ""),
+        filters=tuple(each for each in words.pop("filters", "").split(";") if each),
         skip_counter=int(words.pop("skip-counter", "0")),
         delay_remaining_seconds=int(remaining) if remaining else None,
     )

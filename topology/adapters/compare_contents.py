@@ -20,7 +20,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
-from importlib.util import find_spec
 from typing import Final, TypeAlias
 from uuid import UUID
 
@@ -34,17 +33,12 @@ from binlog.adapters.compare_server import (
     uuid_or_none,
 )
 from binlog.content.compare import Agreement
-from binlog.content.reuse import (
-    Compared,
-    ContentSearch,
-    Unread,
-    compare_after_starts,
-    gtids_in_words,
-)
+from binlog.content.reuse import Compared, compare_after_starts, gtids_in_words
 from gtid import GtidSet
 from topology.adapters.connection import Way, way_to
 from topology.adapters.content_facts import Comparing, reading_of
 from topology.adapters.content_filters import filters_of
+from topology.adapters.newest_contents import compare_newest_contents
 from topology.facts.content_pairs import linked_pairs, only_source, other_pairs
 from topology.facts.siblings import held_by_siblings
 from topology.questions.contents_to_compare import QUERY_SECONDS_MAX, RECENT, Looked
@@ -245,7 +239,7 @@ def _compared(channel: _Channel, logs: _Logs, also: GtidSet) -> Looked:
     counts: list[int] = []
     one, other = both
     newest = logs.wanted.newest
-    more = partial(_compare_newest, one, other, counts) if newest else None
+    more = partial(compare_newest_contents, one, other, counts) if newest else None
     compared = compare_after_starts(one, other, others=others, also=also - beyond, more=more)
     comparing = Comparing(
         names=names,
@@ -291,19 +285,6 @@ def _restarted_lately(server: ReadServer) -> bool:
         timedelta(seconds=server.uptime_seconds) < RECENT
     )
     return is_recent and bool(_own(server, server.gtid_executed))
-
-
-def _compare_newest(
-    left: ServerCompared, right: ServerCompared, counts: list[int], search: ContentSearch
-) -> None:
-    """Compare the newest transactions, if the packages for it are installed."""
-    if any(find_spec(module) is None for module in ("numpy", "numba", "pyarrow")):
-        text = "compared only around restarts; to compare more: pip install 'gtid-audit[columns]'"
-        search.note(Unread(f"{left.name}, {right.name}", text, is_lasting=True))
-        return
-    from binlog.adapters.compare_all import compare_newest
-
-    counts.append(compare_newest(search, left, right))
 
 
 def _settled(compared: Compared, also: GtidSet) -> GtidSet:

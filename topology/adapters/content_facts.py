@@ -23,6 +23,7 @@ from binlog.content.reuse import Compared, gtids_in_words
 from binlog.log_times import EPOCH, moment
 from gtid import Gtid, GtidSet
 from topology.adapters.transaction_summary import in_short
+from topology.readings.content_class import ContentClass
 from topology.readings.contents import (
     ContentDifference,
     ContentReading,
@@ -31,7 +32,7 @@ from topology.readings.contents import (
     UnreadContent,
 )
 from topology.readings.replication_filters import ServerFilters, Table, tables_named_in
-from topology.readings.transaction_class import ContentClass, class_of
+from topology.readings.transaction_class import class_of
 
 _DIFFERENCES: Final = {
     Agreement.TWICE: Difference.COMMIT,

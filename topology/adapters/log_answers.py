@@ -17,7 +17,7 @@ import pymysql
 from binlog.adapters.compare_server import ComparedServer, ServerCompared
 from binlog.errors import BinlogError, DumpRefused
 from binlog.log_times import EPOCH
-from binlog.transactions import Transaction
+from binlog.transactions import TableChange, Transaction
 from gtid import GtidError, GtidSet
 from topology.adapters.connection import Connection, connect
 from topology.adapters.counted_schemas import schemas_count_of
@@ -29,7 +29,10 @@ from topology.adapters.history_reads import (
 from topology.questions.log_questions import LogQuestions
 from topology.questions.log_searches import Search
 from topology.readings.history_evidence import (
+    TABLES_MAX,
+    ChangedRows,
     CommitRecord,
+    ExtraTransaction,
     HistoryEvidence,
     LogReach,
     LogSearch,
@@ -37,6 +40,7 @@ from topology.readings.history_evidence import (
 )
 from topology.readings.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot
 from topology.readings.target import ServerTarget
+from topology.readings.transaction_class import class_of
 
 _FAILED: Final = (BinlogError, GtidError, pymysql.MySQLError, OSError)
 _FOUND_MAX: Final = 10_000  # transactions before a position: far more than are lost in practice
@@ -117,6 +121,7 @@ def _answered(
                 reaches.extend([reach] if reach is not None else [])
     except _FAILED as error:
         unread.append(f"the times of binary logs: {error}")
+    extras, extras_unread = _extras(logs, questions.extras)
     found = GtidSet.union_of(record.gtid for record in commits.values())
     return HistoryEvidence(
         first_log=first_log,
@@ -127,7 +132,33 @@ def _answered(
         schemas_count=schemas_count,
         reaches=tuple(reaches),
         absent=(searched & server.logged) - found,
+        extras=extras,
+        extras_unread=extras_unread,
     )
+
+
+def _extras(logs: ServerCompared, wanted: GtidSet) -> tuple[tuple[ExtraTransaction, ...], str]:
+    """Return what transactions would change, and why some were not read; "" if all were."""
+    found: dict[str, ExtraTransaction] = {}
+    try:
+        for group in logs.groups_of(wanted) if wanted else ():
+            record = _record(group.transaction)
+            found[str(record.gtid)] = ExtraTransaction(
+                gtid=record.gtid,
+                content=class_of(group.transaction),
+                committed_at=record.committed_at,
+                rows=tuple(
+                    ChangedRows(f"{each.schema}.{each.table}", _rows_of(each))
+                    for each in group.transaction.tables[:TABLES_MAX]
+                ),
+            )
+    except _FAILED as error:
+        return tuple(found[gtid] for gtid in sorted(found)), str(error)
+    return tuple(found[gtid] for gtid in sorted(found)), ""
+
+
+def _rows_of(table: TableChange) -> int:
+    return table.rows_written + table.rows_updated + table.rows_deleted
 
 
 def _found(logs: ServerCompared, search: Search) -> LogSearch:

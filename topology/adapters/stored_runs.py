@@ -7,7 +7,7 @@
 4. This module reads only columns with times, names and addresses.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -21,6 +21,7 @@ from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA
 from topology.documents.run_record import MalformedRunRecord, NewerRunRecord, ReadSpan, RunRecord
 
 RECORD: Final = "_run.json"
+ADDRESS_COLUMNS: Final = ("cluster", "name", "host", "port")
 
 
 class NoSnapshots(Exception):
@@ -205,10 +206,21 @@ def addresses_of_files(
 
     Clusters without a row in the files are omitted. Raises UnreadableSnapshots.
     """
+    return addresses_in(
+        (_columns(file, list(ADDRESS_COLUMNS)) for file in files), clusters=clusters
+    )
+
+
+def addresses_in(
+    tables: Iterable[pa.Table], *, clusters: Sequence[str]
+) -> dict[str, dict[str, tuple[str, int]]]:
+    """Return host and port of each server of these clusters, by cluster and server name.
+
+    The tables have ADDRESS_COLUMNS. Clusters without a row in the tables are omitted.
+    """
     wanted = pa.array(clusters, pa.string())
     found: dict[str, dict[str, tuple[str, int]]] = {}
-    for file in files:
-        table = _columns(file, ["cluster", "name", "host", "port"])
+    for table in tables:
         chosen = table.filter(pc.is_in(table["cluster"], wanted))
         for row in chosen.group_by(chosen.column_names).aggregate([]).to_pylist():
             found.setdefault(row["cluster"], {})[row["name"]] = (row["host"], row["port"])

@@ -81,10 +81,11 @@ SETTING_ROWS: tuple[Row, ...] = (
         "C11", "filters that make holes", "warning", True,
         "A filter permanently withholds changes from the replicas of a server, or from one replica."
         " The sets may agree, but the rows differ.",
-        "binlog_do_db or binlog_ignore_db on a server that has replicas; IGNORE_SERVER_IDS of a"
-        " channel.",
+        "binlog_do_db or binlog_ignore_db on a server that has replicas; a filter of a channel to a"
+        " server that has replicas; IGNORE_SERVER_IDS of a channel.",
         "SHOW BINARY LOG STATUS and SHOW REPLICA STATUS list the filters. It is critical if"
-        " transactions of an ignored server are missing.",
+        " transactions of an ignored server are missing, and information if a channel's filter"
+        " leaves changes out for servers that are only below its replica.",
     ),
     Row(
         "C12", "auto_increment overlap in a dual-primary pair", "info", True,

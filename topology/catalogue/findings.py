@@ -58,7 +58,9 @@ class Strategy:
     """One way to repair."""
 
     name: str
-    automatic: bool  # may run without an operator
+    # `reconcile` may apply it where the policy lists it: a plan that takes it by default has read
+    # what it needs to lose no data, and its script checks that again.
+    automatic: bool
     risk: str
     why: str
 

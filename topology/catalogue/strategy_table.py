@@ -22,9 +22,6 @@ class StrategyRow:
     answers: str = ""  # the rules propose it for these codes
     if_selected: str = ""  # it also answers these
     variant_of: str = ""  # it answers what another strategy answers, if selected
-    # `reconcile` may apply it where the policy lists it: a plan that takes it by default has read
-    # what it needs to lose no data, and its script checks that again.
-    by_policy: bool = False
 
 
 STRATEGY_ROWS = (
@@ -41,7 +38,7 @@ STRATEGY_ROWS = (
     StrategyRow(
         Strategy(
             "until_after_gaps",
-            True,
+            False,
             "none: the applier only completes what it had begun",
             "START REPLICA UNTIL SQL_AFTER_MTS_GAPS closes what a crash of the applier left open",
         ),
@@ -50,13 +47,12 @@ STRATEGY_ROWS = (
     StrategyRow(
         Strategy(
             "start_channel",
-            False,
+            True,
             "the waiting transactions are applied as they are",
             "the channel is configured and only stopped; starting it delivers what is missing",
         ),
         answers="E1 A7",
         if_selected="A4",
-        by_policy=True,
     ),
     StrategyRow(
         Strategy(
@@ -107,12 +103,11 @@ STRATEGY_ROWS = (
     StrategyRow(
         Strategy(
             "repair_definition",
-            False,
+            True,
             "a statement gives the replica the definition, not the rows that it has missed",
             "`gtid-audit schema drift` prints both definitions and the SQL that repairs each",
         ),
         answers="S2",
-        by_policy=True,
     ),
     StrategyRow(
         Strategy(
@@ -146,25 +141,23 @@ STRATEGY_ROWS = (
     StrategyRow(
         Strategy(
             "refetch",
-            False,
+            True,
             "applies old transactions after newer ones; the rows that they change may have"
             " changed since",
             "with auto-position on, the source sends exactly what the replica is missing",
         ),
         answers="H1 H8",
-        by_policy=True,
     ),
     StrategyRow(
         Strategy(
             "auto_position_on",
-            False,
+            True,
             "the source refuses the connection with error 1236 if it has purged transactions that"
             " the replica needs. The change deletes the relay log: first let the replica apply what"
             " it received and its source may no longer have",
             "the GTID sets, not a file position, then decide what the source sends",
         ),
         answers="C3",
-        by_policy=True,
     ),
     StrategyRow(
         Strategy(
@@ -179,13 +172,12 @@ STRATEGY_ROWS = (
     StrategyRow(
         Strategy(
             "inject_empty",
-            False,
+            True,
             "declares that the server does not need the content of the transactions",
             "commits an empty transaction under each GTID, so that the sets agree again",
         ),
         answers="H1 H7 H8 E1 E2 A2",
         if_selected="A3 H3 H4 H5 P1",
-        by_policy=True,
     ),
     StrategyRow(
         Strategy(
@@ -307,8 +299,9 @@ assert len(STRATEGIES) == len(STRATEGY_ROWS), "every name once"
 assert {row.variant_of for row in STRATEGY_ROWS} - {""} <= STRATEGIES.keys()
 
 
+# What a policy may list (`policy.reconcile`): the automatic ones.
 RECONCILABLE: tuple[str, ...] = tuple(
-    sorted(row.strategy.name for row in STRATEGY_ROWS if row.by_policy)
+    sorted(row.strategy.name for row in STRATEGY_ROWS if row.strategy.automatic)
 )
 
 

@@ -47,9 +47,12 @@ from topology.documents.record_codec import (
     time_to_text,
     word,
 )
+from topology.readings.content_class import ContentClass
 from topology.readings.group_view import GroupMember, GroupSnapshot
 from topology.readings.history_evidence import (
+    ChangedRows,
     CommitRecord,
+    ExtraTransaction,
     HistoryEvidence,
     LogReach,
     LogSearch,
@@ -209,6 +212,16 @@ _LOG_REACH = RecordShape(
 
 _PURGED_CHANGE = RecordShape(PurgedChange, {"at": TIME, "added": GTID_SET}).codec
 
+_EXTRA = RecordShape(
+    ExtraTransaction,
+    {
+        "gtid": GTID_SET,
+        "content": word(ContentClass),
+        "committed_at": TIME,
+        "rows": many(RecordShape(ChangedRows, {"table": TEXT, "count": NUMBER}).codec),
+    },
+).codec
+
 _HISTORY_EVIDENCE = RecordShape(
     HistoryEvidence,
     {
@@ -220,6 +233,8 @@ _HISTORY_EVIDENCE = RecordShape(
         "schemas_count": optional(NUMBER),
         "reaches": many(_LOG_REACH),
         "absent": GTID_SET,
+        "extras": many(_EXTRA),
+        "extras_unread": TEXT,
     },
 ).codec
 

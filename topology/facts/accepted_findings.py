@@ -45,6 +45,7 @@ _RANK: Final = tuple(Severity)
 POLICY: Final = "the fleet file"
 ACCEPTED_BECAUSE: Final = "accepted because"
 ACCEPTED_IN: Final = "accepted in ticket"
+ACCEPTED_BY: Final = "accepted by"
 ACCEPTED_UNTIL: Final = "accepted until"
 NOT_ACCEPTED_SEVERITY: Final = "severity if it were not accepted"
 
@@ -68,6 +69,7 @@ class AcceptedFinding:
     gtid_set: GtidSet = field(default_factory=GtidSet)
     shows: str = ""  # the evidence of a finding without a GTID set, as `shown_by` returns it
     ticket: str = ""
+    by: str = ""  # the person or the team who accepts it
 
     def __post_init__(self) -> None:
         if self.code.startswith("U"):
@@ -121,6 +123,7 @@ class AcceptedFinding:
                 "gtid_set": str(self.gtid_set),
                 "shows": self.shows,
                 "ticket": self.ticket,
+                "by": self.by,
             }
         )
 
@@ -196,8 +199,10 @@ def may_be_accepted(finding: Finding) -> bool:
 
 
 def _accepted(finding: Finding, entry: AcceptedFinding) -> Finding:
-    until, ticket = entry.expires.isoformat(), f", {entry.ticket}" if entry.ticket else ""
-    note = f"Accepted until {until}{ticket}: {entry.reason.strip().rstrip('.')}. "
+    ticket = f", {entry.ticket}" if entry.ticket else ""
+    by = f" by {entry.by}" if entry.by else ""
+    until = f"Accepted{by} until {entry.expires.isoformat()}{ticket}"
+    note = f"{until}: {entry.reason.strip().rstrip('.')}. "
     return replace(
         finding,
         severity=Severity.INFO,
@@ -210,6 +215,7 @@ def _evidence(finding: Finding, entry: AcceptedFinding, read_at: datetime) -> tu
     facts = {
         ACCEPTED_BECAUSE: entry.reason,
         ACCEPTED_IN: entry.ticket,
+        ACCEPTED_BY: entry.by,
         ACCEPTED_UNTIL: entry.expires.isoformat(),
         NOT_ACCEPTED_SEVERITY: finding.severity.value,
     }

@@ -4,6 +4,8 @@ By its sets a server has a transaction in its binary logs if it has executed and
 sets do not show a log that was deleted by hand, or that the server cannot open (missing_logs.py).
 Such a server is a donor only if there is no other one, and then it is not a certain one: a replica
 that is pointed to it may be refused with error 1236, as by its own source.
+
+A server whose version and the replica's refuse each other (5.6 and 9.7) is no donor.
 """
 
 from collections.abc import Collection
@@ -14,6 +16,7 @@ from gtid import GtidSet
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.missing_logs import log_doubts
 from topology.facts.unlogged import without_event
+from topology.readings.version import refuse_each_other
 
 # The evidence that lists the servers with a doubt; the instruction of donor_refetch takes it.
 DOUBTFUL_DONORS: Final = "servers that may not be able to send it: a log is missing or was not read"
@@ -33,8 +36,11 @@ def donors_of(
 ) -> tuple[Donor, ...]:
     """Return the servers that have any of `wanted` in their logs: first those without a doubt."""
     found = []
+    receiving = facts.last[replica].version if replica in facts.last else None
     for name in sorted(facts.fully_read.keys() - set(apart_from)):
         server = facts.fully_read[name].last
+        if receiving and server.version and refuse_each_other(server.version, receiving):
+            continue
         held = wanted & facts.first[name].logged
         held -= without_event(held, server)
         if held:

@@ -16,7 +16,8 @@ A replica that is pointed to another source sends what it has executed: its rela
 its present channel it also sends what it has received. What only its relay log has counts as the
 replica's: applied, it is extra; deleted, it is lost.
 
-What the source does not check is the more dangerous part. It accepts transactions of other UUIDs
+What the source does not check is the more dangerous part. It sends a hole of the replica after what
+the replica has executed since (late_transactions.py). It accepts transactions of other UUIDs
 that only the replica has, and transactions that have another content on the source (E4), and never
 mentions them again: the answer is DIVERGED. What the source is about to receive does not count
 (`ahead`). What it is only likely to receive leaves the answer open: UNKNOWN.
@@ -31,13 +32,13 @@ The first reading of the replica is compared with the last one of the source, so
 make a transaction extra (collect.py).
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 from uuid import UUID
 
 from gtid import GtidSet
+from topology.facts.late_transactions import late_part, late_text
 from topology.facts.missing_logs import log_doubts
 from topology.facts.refusal_texts import (
     RefusalText,
@@ -51,7 +52,8 @@ from topology.facts.refusal_texts import (
 )
 from topology.facts.reset_signs import may_have_rows
 from topology.facts.runway import LogDeadline
-from topology.readings.dialect import BINARY_LOG, BINARY_LOG_FILTERS
+from topology.facts.source_limits import leaves_out, offline_text, requires_tls
+from topology.readings.dialect import BINARY_LOG
 from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ReadServer, ServerSnapshot, ThreadState
 from topology.readings.version import ServerVersion, follows, refuse_each_other
@@ -106,6 +108,8 @@ class SourceAnswer:
     # The part of `gtid_set` that the source has received, and that its applier may not apply.
     received: GtidSet = GtidSet()  # noqa: RUF009 - immutable
     ahead: GtidSet = GtidSet()  # noqa: RUF009 - immutable; the source is about to receive these
+    # The part of `fetched` that the replica would execute after later transactions.
+    late: GtidSet = GtidSet()  # noqa: RUF009 - immutable
     text: RefusalText | None = None  # None: not refused, or by an error before replication begins
     doubts: tuple[str, ...] = ()  # why it may be otherwise
     unread: str = ""  # what was not read, if it is not known
@@ -124,7 +128,7 @@ class SourceAnswer:
     @property
     def attaches(self) -> bool:
         """Return whether the replica could replicate from the source without losing anything."""
-        return self.outcome in (Outcome.SERVED, Outcome.GROUP)
+        return self.outcome in (Outcome.SERVED, Outcome.GROUP) and not self.late
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +154,7 @@ class Offer:
     server: ReadServer | None = None
     group_uuids: frozenset[UUID] = frozenset()  # under which groups commit, and no server
     ids: LoggedServerIds = LoggedServerIds()
+    waiting: GtidSet = GtidSet()  # noqa: RUF009 - immutable; its appliers execute these first
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +231,7 @@ def _accepted(
     fetched = source.last.gtid_executed - offer.sent
     own, same_id = _own_of(offer, fetched), _same_id_of(offer, source.last)
     dropped = own | same_id
+    late = _late(offer, fetched - dropped)
     outcome = Outcome.INCOMPLETE if dropped else Outcome.SERVED
     return SourceAnswer(
         source.name,
@@ -239,8 +245,16 @@ def _accepted(
         same_id=same_id,
         undecided=own - offer.ids.own,
         ahead=beyond & source.arriving,
-        doubts=tuple(_doubts(offer, source.last, fetched)),
+        late=late,
+        doubts=(*late_text(offer.name, late), *_doubts(offer, source.last, fetched)),
     )
+
+
+def _late(offer: Offer, fetched: GtidSet) -> GtidSet:
+    """Return what a server would execute after later ones; a set alone executes nothing."""
+    if offer.server is None:
+        return GtidSet()
+    return late_part(offer.server, fetched - offer.waiting, offer.group_uuids)
 
 
 def _own_of(offer: Offer, fetched: GtidSet) -> GtidSet:
@@ -334,24 +348,6 @@ def _doubts(offer: Offer, source: ReadServer, fetched: GtidSet) -> list[str]:
     return doubts
 
 
-def offline_text(source: ServerSnapshot) -> str | None:
-    """Return that a server accepts few accounts (offline_mode), or None.
-
-    Accounts with CONNECTION_ADMIN, or SUPER, still connect. That of a channel seldom has it.
-    """
-    if "offline_mode" not in notable_values(source.notable_settings):
-        return None
-    return (
-        f"offline_mode is ON on {source.name}: it refuses accounts without CONNECTION_ADMIN (or"
-        " SUPER) with error 3032"
-    )
-
-
-def requires_tls(source: ServerSnapshot) -> bool:
-    """Return whether a server refuses connections without TLS (5.7.8 and later)."""
-    return dict(source.settings or ()).get("require_secure_transport") in ("ON", "1")
-
-
 def _perhaps_had(offer: Offer, source: ReadServer, fetched: GtidSet) -> str | None:
     """Return that a server may have the rows of what it would fetch; None if nothing shows it.
 
@@ -376,25 +372,3 @@ def _is_connected(offer: Offer, source: ServerSnapshot) -> bool:
         each.source_uuid == source.server_uuid and each.receiver is ThreadState.RUNNING
         for each in channels
     )
-
-
-def log_filters_of(server: ServerSnapshot) -> Iterator[tuple[str, str]]:
-    """Yield the options by which a server does not log all of its changes, with their values."""
-    for option, value in server.settings or ():
-        if option in BINARY_LOG_FILTERS.values() and value:
-            yield option, value
-
-
-def leaves_out(source: ReadServer) -> Iterator[str]:
-    """Yield which filters keep changes from what a server sends, or from its own rows."""
-    for option, value in log_filters_of(source):
-        yield (
-            f"{source.name} does not log all of its changes ({option} = {value}): what it"
-            " leaves out reaches no replica, and no error shows it"
-        )
-    for channel in source.channels or ():
-        if channel.filters:
-            yield (
-                f"{source.name} does not apply all that it receives ({', '.join(channel.filters)}):"
-                " it may not have the rows that others have"
-            )

@@ -17,7 +17,7 @@ from typing import Final
 from binlog.quoting import quote_number, quote_string
 from gtid import GtidSet
 from topology.facts.graph import Edge, Graph
-from topology.facts.source_answer import requires_tls
+from topology.facts.source_limits import requires_tls
 from topology.facts.unseen import address_of
 from topology.handshake.group_steps import for_channel
 from topology.handshake.promotion import PromotionStep

@@ -26,12 +26,14 @@ the primary. Each member of a group with several primaries may have receivers.
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
+from uuid import UUID
 
 from gtid import GtidSet
 from topology.catalogue.findings import Finding, Severity
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.group_appliers import failed_channels
 from topology.facts.group_facts import GroupLeaver, leaver_of
+from topology.facts.late_transactions import late_part, late_text
 from topology.facts.memberships import Membership, uuid_of_group
 from topology.facts.refusal_texts import no_donor_text, not_in_group_text
 from topology.facts.reset_signs import excludes_reset
@@ -217,7 +219,15 @@ class GroupAnswers:
         if leaver.purged:
             refusal, text = FailedCheck.PURGED, no_donor_text(version)
             return replace(answer, refusal=refusal, gtid_set=leaver.purged, text=text)
-        return replace(answer, outcome=Outcome.SERVED, fetched=leaver.missing)
+        late = late_part(server, leaver.missing - server.gtid_retrieved, self._group_uuids)
+        doubts = (*late_text(name, late), *answer.doubts)
+        return replace(
+            answer, outcome=Outcome.SERVED, fetched=leaver.missing, late=late, doubts=doubts
+        )
+
+    @property
+    def _group_uuids(self) -> frozenset[UUID]:
+        return self.facts.graph.group_uuids
 
     def _doubts(
         self, leaver: GroupLeaver, part: tuple[str, ...], membership: Membership

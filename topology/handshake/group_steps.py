@@ -28,6 +28,10 @@ _BOOTSTRAP: Final = (
     _START,
     "SET GLOBAL group_replication_bootstrap_group = OFF;",
 )
+HOLE_FIRST: Final = (
+    "Older rows may replace newer ones, or its applier stops. Plan the repair of this hole (repair"
+    " plan), and run this again."
+)
 _MEMBERS: Final = "performance_schema.replication_group_members"
 
 
@@ -41,6 +45,10 @@ def group_steps(
     refused = next((each for each in promotion.obstacles if each.refuses(candidate.name)), None)
     if refused is not None:
         yield PromotionStep(candidate.name, why_not_joining(refused.answer))
+        return
+    late = next((each for each in promotion.obstacles if each.is_late(candidate.name)), None)
+    if late is not None:
+        yield late_step(late.answer)
         return
     if promotion.is_kept_out:
         yield PromotionStep(
@@ -84,6 +92,13 @@ def why_not_joining(answer: SourceAnswer) -> str:
         f"No member has {gone}: the group refuses this server (3092). Save the content first, then"
         " replace its data by a clone of a member (repair plan)."
     )
+
+
+def late_step(answer: SourceAnswer) -> PromotionStep:
+    """Return why a server with a hole gets nothing before a repair."""
+    name = answer.joins or answer.replica
+    what = f"It would execute {answer.late.shortened()} after later transactions that it has."
+    return PromotionStep(name, f"{what} {HOLE_FIRST}")
 
 
 def _join(server: ServerSnapshot, group: GroupState) -> PromotionStep:

@@ -15,7 +15,7 @@ what passes the filter on the channel from x reaches a without its rows.
 from collections.abc import Iterator, Mapping
 
 from topology.facts.graph import Graph
-from topology.facts.source_answer import log_filters_of
+from topology.facts.source_limits import log_filters_of
 from topology.readings.snapshot import ServerSnapshot
 
 

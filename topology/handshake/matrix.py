@@ -22,8 +22,8 @@ from topology.facts.source_answer import (
     Offer,
     Outcome,
     SourceAnswer,
-    leaves_out,
 )
+from topology.facts.source_limits import leaves_out
 from topology.facts.unseen import address_of, undeclared_channels
 from topology.handshake.group_answers import (
     GroupAnswers,
@@ -224,6 +224,7 @@ class _Cluster:
             last,
             self.facts.graph.group_uuids,
             logged_ids_of(self.facts, self.audit.findings, replica),
+            last.gtid_retrieved - self._passed(replica),
         )
         answering = self.sources[source]
         answer = answer_to(self.facts, offer, answering, contents.unlike)
@@ -232,6 +233,14 @@ class _Cluster:
         if names := doubt_of_names(self.facts, replica=replica, source=source):
             doubts.append(names)
         return _with_contents(replace(answer, doubts=(*answer.doubts, *doubts)), contents)
+
+    def _passed(self, replica: str) -> GtidSet:
+        """Return what the appliers of a server have passed: it waits in no relay log any more."""
+        return GtidSet.union_of(
+            each.gtid_set
+            for each in self.audit.findings
+            if (each.code, each.replica) == ("H8", replica)
+        )
 
     def not_listed(self, policy: Policy) -> Iterator[tuple[str, str]]:
         """Yield the sources that were not read: only they may have some transactions."""

@@ -32,17 +32,20 @@ uses them for other transactions, and the server that has them differs from then
 its set looks complete. So these come first (`before_bootstrap`), and the group is bootstrapped only
 after another reading.
 
-The best candidate is one that its group does not refuse, with which the fewest transactions are
-lost; then the one that refuses the fewest servers, then the one from which the most can replicate
-without losing or hiding anything, then the one that misses the fewest transactions.
+The best candidate is one that its group does not refuse, whose version does not refuse all others,
+with which the fewest transactions are lost; then the one that refuses the fewest servers, then the
+one from which the most can replicate without losing or hiding anything, then the one that misses
+the fewest transactions.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gtid import GtidSet
 from topology.catalogue.findings import Verdict
+from topology.facts.late_transactions import late_text
 from topology.facts.memberships import uuid_of_group
-from topology.facts.source_answer import Outcome
+from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
 from topology.handshake.group_answers import GroupState, group_of
 from topology.handshake.matrix import HandshakeMatrix
 from topology.handshake.partial_readings import PartialReading
@@ -93,14 +96,25 @@ class Promotion:
     def is_kept_out(self) -> bool:
         """Return whether the candidate must not join its group before a repair.
 
-        The group refuses it, or has another content under a GTID: its recovery would stop there.
+        The group refuses it, or has another content under a GTID: its recovery would stop there. Or
+        recovery would fill a hole of it, after what it has executed since.
         """
         group = self.group
         is_online = group is None or self.candidate in group.online
         return not is_online and any(
-            each.refuses(self.candidate) or bool(each.answer.group and each.answer.unlike)
+            each.refuses(self.candidate)
+            or each.is_late(self.candidate)
+            or bool(each.answer.group and each.answer.unlike)
             for each in self.obstacles
         )
+
+    @property
+    def is_to_be_repaired(self) -> bool:
+        """Return whether the candidate must be repaired before any server follows it.
+
+        It misses what its channel would execute after later transactions, or what has two contents.
+        """
+        return any(each.late or each.apart for each in self.missing)
 
     @property
     def bootstraps(self) -> bool:
@@ -170,7 +184,7 @@ def promotion_of(matrix: HandshakeMatrix, candidate: str) -> Promotion:
     is_best |= any(each.unlike for each in matrix.of_source(ranked[0]))
     arrives = GtidSet.union_of(each.ahead for each in answers)
     fetching = fetching_answers(matrix, missing, obstacles)
-    doubts = tuple(dict.fromkeys(doubt for each in (*answers, *fetching) for doubt in each.doubts))
+    doubts = _doubts_of((*answers, *fetching))
     joins = group is not None and candidate not in group.online
     queued = tuple(each for each in matrix.queues if each[0] == candidate)
     unapplied = (*matrix.unapplied, *queued)
@@ -196,6 +210,18 @@ def promotion_of(matrix: HandshakeMatrix, candidate: str) -> Promotion:
         renumbered,
         tuple((each.replica, each.fetched) for each in answers if each.fetched),
         matrix.partial,
+    )
+
+
+def _doubts_of(answers: Iterable[SourceAnswer]) -> tuple[str, ...]:
+    """Return the doubts of answers, each once. What is late has a step of its own."""
+    return tuple(
+        dict.fromkeys(
+            doubt
+            for each in answers
+            for doubt in each.doubts
+            if doubt not in late_text(each.joins or each.replica, each.late)
+        )
     )
 
 
@@ -227,7 +253,8 @@ def _cost(matrix: HandshakeMatrix, name: str) -> tuple[bool, int, int, int, int,
         each.gtid_set for each in missing_of(matrix, name) if each.donor is None
     )
     return (
-        any(each.joins == name and each.refusal is not None for each in answers),
+        any(each.joins == name and each.refusal is not None for each in answers)
+        or (bool(answers) and all(each.refusal is FailedCheck.VERSIONS for each in answers)),
         sum(each.outcome is Outcome.UNKNOWN for each in answers),
         lost.gtid_count,
         sum(each.outcome is Outcome.REFUSED for each in answers),

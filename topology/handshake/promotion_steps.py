@@ -28,9 +28,14 @@ from topology.handshake.channel_steps import (
     server_id_step,
 )
 from topology.handshake.group_answers import group_of
-from topology.handshake.group_steps import group_steps, why_not_joining
+from topology.handshake.group_steps import HOLE_FIRST, group_steps, late_step, why_not_joining
 from topology.handshake.promotion import Promotion, PromotionStep
-from topology.handshake.promotion_waits import delays_of, unread_step, wait_for_gtids, wait_steps
+from topology.handshake.promotion_waits import (
+    delays_of,
+    unread_step,
+    wait_for_gtids,
+    wait_steps,
+)
 from topology.handshake.promotion_ways import Missing, Obstacle
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 
@@ -74,6 +79,9 @@ class _Steps:
                     yield self._fetch(candidate, missing)
         for obstacle in self.promotion.obstacles:
             yield from self._clear(candidate, obstacle)
+        if self.promotion.is_to_be_repaired:
+            yield PromotionStep("", "Run this again after the repair: no server is pointed before.")
+            return
         yield from group_steps(self.promotion, self.servers)
         yield from self._for_others(candidate)
         if (candidate.channels or self._gets_channel()) and not is_kept_out:
@@ -222,6 +230,12 @@ class _Steps:
                 " that would fetch (E4). Plan that repair (repair plan), and run this again."
             )
             return PromotionStep(candidate.name, text)
+        if missing.late:
+            text = (
+                f"It misses {what}, and would execute {missing.late.shortened()} after later"
+                f" transactions that it has. {HOLE_FIRST}"
+            )
+            return PromotionStep(candidate.name, text)
         if missing.donor is None:
             way = (
                 f"Whether {' or '.join(missing.holders)} can send it {what} is not known. Run this"
@@ -329,6 +343,8 @@ class _Steps:
                 " its receiver drops them; if a session on another server committed them (H7),"
                 " they arrive. Audit the servers, and plan the repair (repair plan).",
             )
+        if answer.late:
+            yield late_step(answer)
         if answer.unlike:
             yield PromotionStep(
                 server.name,
@@ -354,6 +370,8 @@ class _Steps:
             yield self._receive(server, way, text, detached=True)
         elif answer.refusal is not None:
             yield PromotionStep(name, why_not_joining(answer))
+        elif answer.late:
+            yield late_step(answer)
         lost = answer.dropped | answer.unlike
         if lost:
             yield PromotionStep(

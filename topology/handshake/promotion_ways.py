@@ -36,9 +36,13 @@ class Obstacle:
         if answer.refusal is FailedCheck.NOT_IN_GROUP:  # once the group has it, the server may join
             return answer.joins == answer.replica and answer.gtid_set <= fetched
         is_hidden_only = answer.outcome is Outcome.DIVERGED and not (
-            answer.unlike or answer.dropped
+            answer.unlike or answer.dropped or answer.late
         )
         return is_hidden_only and answer.gtid_set <= fetched
+
+    def is_late(self, joining: str) -> bool:
+        """Return whether recovery would fill a hole of this server, after later ones."""
+        return self.answer.joins == joining and bool(self.answer.late)
 
     def refuses(self, joining: str) -> bool:
         """Return whether the group refuses this server, and no donor makes it acceptable."""
@@ -59,6 +63,8 @@ class Missing:
     is_open: bool = False  # whether a holder can send them is not known
     # Under these, the holders differ (E4), or one of them and who would fetch: first a repair.
     apart: GtidSet = field(default_factory=GtidSet)
+    # Who would fetch executes these after later ones (late_transactions.py): first a repair.
+    late: GtidSet = field(default_factory=GtidSet)
 
 
 def bootstraps(group: GroupState | None) -> bool:
@@ -89,10 +95,13 @@ def missing_of(matrix: HandshakeMatrix, candidate: str) -> Iterator[Missing]:
     wanted -= GtidSet.union_of(left for name, left in matrix.queues if name == candidate)
 
     contested = _contested(matrix, _holders(holding, wanted)) & wanted
-    apart = contested
+    apart, late = contested, GtidSet()
     for part, donor, receiver in _ways(matrix, candidate):
-        unlike = matrix.answer(replica=receiver, source=donor).unlike if receiver else GtidSet()
-        if receiver and (unlike or part & contested):
+        answer = matrix.answer(replica=receiver or candidate, source=donor)
+        unlike = answer.unlike if receiver else GtidSet()
+        if answer.late:  # this way would bring them, too
+            late |= answer.late
+        elif receiver and (unlike or part & contested):
             apart |= unlike
         elif taken := part & wanted:
             yield Missing(taken, donor, not receiver, receiver, _holders(holding, taken))
@@ -106,7 +115,8 @@ def missing_of(matrix: HandshakeMatrix, candidate: str) -> Iterator[Missing]:
         for receiver in receivers
         for each in matrix.of_replica(receiver)
     )
-    yield Missing(wanted, None, holders=holders, is_open=is_open and not apart, apart=apart)
+    is_open = is_open and not (apart or late)
+    yield Missing(wanted, None, holders=holders, is_open=is_open, apart=apart, late=late)
 
 
 def _contested(matrix: HandshakeMatrix, holders: Iterable[str]) -> GtidSet:

@@ -105,12 +105,14 @@ class Remembered:
 
     `looks`: by server_uuid, when an audit last compared a server, by our clock. `suspects`: by
     cluster, the GTIDs to compare once two servers have them. `differences`: by cluster. The name
-    that a cluster had at that time has no influence.
+    that a cluster had at that time has no influence. `reported`: by the server_uuid of the server
+    that has them (reported_losses.py).
     """
 
     looks: Mapping[UUID, datetime] = field(default_factory=dict)
     suspects: Mapping[str, GtidSet] = field(default_factory=dict)
     differences: Mapping[str, tuple[KnownDifference, ...]] = field(default_factory=dict)
+    reported: Mapping[UUID, GtidSet] = field(default_factory=dict)
 
     @property
     def every_difference(self) -> tuple[KnownDifference, ...]:

@@ -31,6 +31,8 @@ position in the same log.
   the applier (topology/facts/declared_waiting.py, committed_by_hand.py).
 * **The log that is purged first** of those that have what another server or a consumer still needs
   (runway.py).
+* **What extra transactions would change** (E1, E3, H7, J3): the finding shows it, and nothing is
+  decided by it. Of a large set both ends of each interval.
 * **The schemas** of a server that has executed nothing, and that no channel links or that has not
   received what its source has. It is new only if it has no schemas.
 """
@@ -53,6 +55,7 @@ from topology.facts.unlogged import candidates_in, logs_received, purged_above_a
 from topology.questions.commit_questions import commits_to_look_up, samples_of_no_server
 from topology.questions.log_searches import Search, searches_of, searches_of_done
 from topology.readings.history_evidence import ends_of, samples_of_gap
+from topology.readings.snapshot import ServerSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class LogQuestions:
     purged_changes: bool = False
     schemas: bool = False
     reaches: tuple[GtidSet, ...] = ()  # which log has the first of each set
+    extras: GtidSet = GtidSet()  # noqa: RUF009 - immutable; what they would change
 
 
 def questions_of(
@@ -86,14 +90,16 @@ def questions_of(
             purged_changes=before.purged_changes or question.purged_changes,
             schemas=before.schemas or question.schemas,
             reaches=(*before.reaches, *(each for each in question.reaches if each)),
+            extras=before.extras | question.extras,
         )
 
+    servers = facts.last
     for lost in facts.lost:
         if lost.lost:
             neighbours = neighbours_of(facts, lost)
             ask(lost.origin, LogQuestions(first_log=True, commits=(neighbours,)))
             ask(lost.holder, LogQuestions(commits=(neighbours, samples_of(lost))))
-    servers = facts.last
+            ask(lost.holder, LogQuestions(extras=_logged_part(servers[lost.holder], lost.lost)))
     for name in (*candidates_in(facts.snapshot), *purged_above_a_gap(facts.snapshot)):
         ask(name, LogQuestions(first_log=True, purged_changes=not logs_received(servers[name])))
     for (name, origin), newest in newest_set(facts.snapshot).items():
@@ -123,6 +129,7 @@ def questions_of(
             ask(replica.name, LogQuestions(first_log=True, commits=(earlier,)))
             wanted = _ends(edge.passed) | samples_of_gap(edge.bypassed)
             ask(source.name, LogQuestions(commits=(wanted, earlier)))
+        ask(edge.replica, LogQuestions(extras=_logged_part(servers[edge.replica], edge.errant)))
         for name, question in _about_given_set(facts, edge.source, edge.replica, edge.errant):
             ask(name, question)
         for name, gtids in commits_to_look_up(facts, edge):
@@ -132,8 +139,11 @@ def questions_of(
     for name, question in _about_sets(facts, offered, pairs=pairs):
         ask(name, question)
     for joining in evaluate_parts(facts).joinings:
-        if not facts.last[joining.server].logged:
-            ask(joining.server, LogQuestions(schemas=True))
+        server = servers[joining.server]
+        if not server.logged:
+            ask(server.name, LogQuestions(schemas=True))
+        extra = joining.only_there or joining.extra
+        ask(server.name, LogQuestions(extras=_logged_part(server, extra)))
     return {name: each for name, each in sorted(asked.items()) if each != LogQuestions()}
 
 
@@ -173,6 +183,11 @@ def _searched(facts: ClusterFacts, name: str, due: GtidSet) -> tuple[GtidSet, ..
     """
     server = facts.last[name]
     return (samples_of_gap(due),) if server.unlisted_logs and not server.gone_logs else ()
+
+
+def _logged_part(server: ServerSnapshot, extra: GtidSet) -> GtidSet:
+    """Return what is read of an extra set, as far as the server did not purge it."""
+    return samples_of_gap(extra & server.logged)
 
 
 def _ends(gtid_set: GtidSet) -> GtidSet:

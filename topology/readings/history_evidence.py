@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gtid import GtidSet
+from topology.readings.content_class import ContentClass
 
 # The maximum number of intervals of a set that are looked up in the logs: a lost tail has one or
 # two.
 INTERVALS_MAX = 16
 # The maximum number of GTIDs of a gap that are all looked up: the source sends each whole.
 GAP_SEARCHED_MAX = 128
+# The maximum number of tables of an extra transaction that are kept.
+TABLES_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,27 @@ class LogReach:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangedRows:
+    """How many rows of one table a transaction inserted, updated or deleted."""
+
+    table: str  # with its schema
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraTransaction:
+    """What a transaction that another server lacks would change, as a server's binary log has it.
+
+    It decides nothing: the finding shows it.
+    """
+
+    gtid: GtidSet  # exactly one GTID
+    content: ContentClass
+    committed_at: datetime  # of the first commit, by the clock of its server
+    rows: tuple[ChangedRows, ...]  # of the first TABLES_MAX tables
+
+
+@dataclass(frozen=True, slots=True)
 class PurgedChange:
     """One SET GLOBAL gtid_purged, as the server's error log reports it."""
 
@@ -91,6 +115,8 @@ class HistoryEvidence:
     reaches: tuple[LogReach, ...] = ()
     # Executed and not purged, and in no binary log although it was searched for.
     absent: GtidSet = GtidSet()  # noqa: RUF009 - immutable
+    extras: tuple[ExtraTransaction, ...] = ()  # in order of GTID
+    extras_unread: str = ""  # why some were not read; empty if all were
 
     def commit_of(self, gtid: GtidSet) -> CommitRecord | None:
         """Return the record of one GTID, or None if it was not read."""

@@ -5,21 +5,10 @@ server is queried. A transaction that is not completely in the log is UNREAD.
 """
 
 import re
-from enum import Enum
 from typing import Final
 
 from binlog.transactions import TableChange, Transaction, TransactionKind
-
-
-class ContentClass(Enum):
-    """The class of a transaction, which decides whether its content may be left out."""
-
-    EMPTY = "empty"
-    HARMLESS = "harmless"
-    DDL = "DDL"
-    DATA = "data"
-    UNREAD = "unread"
-
+from topology.readings.content_class import ContentClass
 
 # Tables with these names are written repeatedly by monitoring tools, and only these tools read
 # them.

@@ -10,11 +10,12 @@ from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.joining import Joining, evaluate_parts
 from topology.facts.memberships import group_name_of, uuid_of_group
 from topology.facts.reset_signs import may_have_rows
-from topology.facts.source_answer import requires_tls
+from topology.facts.source_limits import requires_tls
 from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, many
 from topology.rules.content import is_above_info
-from topology.rules.joining_doubts import declared_doubt, refusal_doubts
+from topology.rules.extra_content import content_text
+from topology.rules.joining_doubts import declared_doubt, late_doubt, refusal_doubts
 
 
 def servers_not_linked(facts: ClusterFacts) -> Iterator[Finding]:
@@ -54,9 +55,13 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
         what = f"would receive {many(joining.missing)}"
         if not joining.missing:
             what = f"already has everything {'else ' if joining.own else ''}that {candidate} has"
+        doubt = _reset_doubt(facts, joining) + refusal_doubts(facts, joining)
+        doubt += _unread_apart(facts, joining) + _other_contents(facts, joining)
+        doubt += declared_doubt(facts, joining) + late_doubt(facts, joining)
+        can = "its sets allow it to replicate" if doubt else "it can replicate"
         text = (
-            f"No channel links {server} to the other servers. It is {_state(facts, joining)}: it"
-            f" can replicate from {candidate}, and {what}."
+            f"No channel links {server} to the other servers. It is {_state(facts, joining)}: {can}"
+            f" from {candidate}, and {what}."
         )
         if joining.own:
             text += (
@@ -76,9 +81,6 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
             )
         if joining.ahead:
             text += f" {candidate} still has to receive {many(joining.ahead)} that {server} has."
-        doubt = _reset_doubt(facts, joining) + refusal_doubts(facts, joining)
-        doubt += _unread_apart(facts, joining) + _other_contents(facts, joining)
-        doubt += declared_doubt(facts, joining)
         if joining.not_on_main:
             doubt += (
                 f" {candidate} is not linked to the largest part of the cluster, which does not"
@@ -132,6 +134,7 @@ def cannot_join_diverged(facts: ClusterFacts) -> Iterator[Finding]:
                 f"{server} has {many(_diverged_by(joining))} that {candidate} does not have and"
                 " does not receive, and no channel links them."
                 + _of_its_own(facts, joining)
+                + content_text(facts.last[server], _diverged_by(joining))
                 + f" {candidate} would accept the connection and hide the difference."
             )
             if joining.only_there:

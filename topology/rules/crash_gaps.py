@@ -97,7 +97,7 @@ def _arrived_later(facts: ClusterFacts, edge: EdgeFacts, gap: GtidSet) -> bool:
 
 def _careful(strategies: tuple[Strategy, ...]) -> tuple[Strategy, ...]:
     """Return the strategies of a gap that workers may not have left: a start is a decision then."""
-    return tuple(replace(each, automatic=False, risk=_NOT_PROVED) for each in strategies)
+    return tuple(replace(each, risk=_NOT_PROVED) for each in strategies)
 
 
 def gap_not_recovered(facts: ClusterFacts) -> Iterator[Finding]:

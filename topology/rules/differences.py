@@ -17,6 +17,7 @@ from topology.facts.memberships import group_name_of, group_uuids, uuid_of_group
 from topology.facts.receivers import hanging, is_dated
 from topology.readings.snapshot import ReadServer
 from topology.rules.build import Rules, evidence, finding, many, on_edge
+from topology.rules.extra_content import content_text
 from topology.rules.gone_logs import gone_logs_text
 from topology.rules.hidden_received import hidden_text, that_may_hide
 from topology.rules.lost_history import distance_to
@@ -241,7 +242,8 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         strategies=() if hiding and not is_hidden else strategies,
         proof=proof,
         explanation=f"{edge.replica} has {many(gtid_set)} ({origin}) that its source"
-        f" {edge.source} does not have and does not receive.{way_back}",
+        f" {edge.source} does not have and does not receive."
+        f"{content_text(facts.last[edge.replica], gtid_set)}{way_back}",
     )
 
 

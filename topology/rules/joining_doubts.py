@@ -11,7 +11,8 @@ from gtid import GtidSet
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.declared import has_its_first_log
 from topology.facts.joining import Joining
-from topology.facts.source_answer import offline_text
+from topology.facts.late_transactions import late_part, late_text
+from topology.facts.source_limits import offline_text
 from topology.readings.snapshot import ServerSnapshot
 from topology.readings.version import follows, refuse_each_other
 from topology.rules.absent_causes import logs_nothing_received
@@ -121,10 +122,23 @@ def declared_doubt(facts: ClusterFacts, joining: Joining) -> str:
 
 def _declared(server: ServerSnapshot, other: ServerSnapshot) -> str:
     declared = (server.gtid_purged or GtidSet()) & (other.gtid_executed or GtidSet())
-    if not declared or (server.binary_logs and not has_its_first_log(server)):
+    is_silent = logs_nothing_received(server)
+    if not declared or (server.binary_logs and not (is_silent or has_its_first_log(server))):
         return ""
-    return (
-        f" A backup, a clone or an operator may have set the gtid_purged of {server.name}, and no"
-        f" log shows whether it has the rows of {many(declared)}. Compare the data before the two"
-        " are linked (gtid-audit repair check-data)."
+    why = (
+        f"{server.name} does not log what it receives (log_replica_updates = OFF)"
+        if is_silent
+        else f"A backup, a clone or an operator may have set the gtid_purged of {server.name}"
     )
+    return (
+        f" {why}, and no log shows whether it has the rows of {many(declared)}. Compare the data"
+        " before the two are linked (gtid-audit repair check-data)."
+    )
+
+
+def late_doubt(facts: ClusterFacts, joining: Joining) -> str:
+    """Return what the server would execute after later transactions that it has; "" if nothing."""
+    server = facts.fully_read[joining.server].last
+    missing = joining.missing - server.gtid_retrieved
+    late = late_part(server, missing, facts.graph.group_uuids)
+    return "".join(f" {each}." for each in late_text(server.name, late))

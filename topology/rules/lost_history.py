@@ -13,6 +13,7 @@ from topology.facts.lost import Cause, Loss, losses_of
 from topology.facts.restarts import Restart
 from topology.readings.dialect import dialect_of
 from topology.rules.build import Rules, evidence, finding, many
+from topology.rules.extra_content import content_text
 
 _CRASH = (
     "a crash that lost the end of its binary log, or its data was replaced by an older copy, a"
@@ -163,7 +164,7 @@ def _on(
         gtid_set=loss.gtid_set,
         grade=loss.grade,
         proof=tuple(_proof(facts, loss)),
-        explanation=explanation,
+        explanation=explanation + content_text(facts.last[loss.holder], loss.gtid_set),
         strategies=strategies,
     )
 

@@ -72,12 +72,16 @@ def _way_out(wait: ApplierWait, name: str) -> str:
     if _retries(wait):
         return (
             " Its last attempt failed because another session held a row lock, and the applier"
-            f" tries again (replica_transaction_retries). {_holder(name)}. {_SHOWN}"
+            f" tries again (replica_transaction_retries). {_holder(name)}."
+            f" {_SHOWN.format(name=name)}"
         )
-    return f" {_holder(name)}; the applier continues when that transaction ends. {_SHOWN}"
+    return (
+        f" {_holder(name)}; the applier continues when that transaction ends."
+        f" {_SHOWN.format(name=name)}"
+    )
 
 
-_SHOWN: Final = "gtid-audit locks, with the DSN of this server, shows the holder and the KILL."
+_SHOWN: Final = "gtid-audit locks, with the DSN of {name}, shows the holder and the KILL."
 
 
 def _holder(name: str) -> str:

@@ -74,4 +74,5 @@ def _finding(
         gtid_set=gtid_set,
         shows=" ".join(entry.shows.split()),
         ticket=entry.ticket,
+        by=entry.by,
     )

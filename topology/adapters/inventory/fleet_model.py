@@ -127,6 +127,7 @@ class AcceptedSection(FileSection):
     severity: Literal["warning", "critical"]
     reason: Annotated[str, Field(max_length=4096), AfterValidator(_not_blank)]
     ticket: Annotated[str, Field(max_length=256)] = ""
+    by: Annotated[str, Field(max_length=256)] = ""  # the person or the team who accepts it
     expires: Annotated[date, Field(strict=False), BeforeValidator(_day)]
 
 

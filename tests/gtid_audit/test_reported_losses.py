@@ -1,0 +1,164 @@
+"""What an audit reported as lost is not forgotten because no log shows it any more (E3, then OK)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+
+from gtid import GtidSet
+from gtid_audit.tasks import fleet_contents
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
+from topology.adapters.collect import CollectLimits
+from topology.adapters.inventory.fleet import Fleet
+from topology.audit_cluster import audit_cluster
+from topology.catalogue.findings import Severity, Verdict
+from topology.facts.accepted import AcceptedRepair
+from topology.facts.accepted_findings import AcceptedFinding
+from topology.policy import Policy
+from topology.questions.contents_to_compare import Looked, Remembered
+from topology.questions.reported_losses import reported_by
+from topology.readings.contents import ContentReading
+from topology.readings.snapshot import ClusterSnapshot
+
+LOST = GtidSet.parse(f"{A}:7-8")
+LONG_UP = {"uptime_seconds": 10**6}
+BEFORE = {B: LOST}
+
+
+def pair(source: str, *others: Any, replica: str = f"{A}:1-8") -> ClusterSnapshot:
+    """Return a source, and a replica that has received A:1-8 from it."""
+    channel = a_channel("a", A, gtid_retrieved=GtidSet.parse(f"{A}:1-8"))
+    b = a_server("b", B, replica, channels=(channel,), **LONG_UP)
+    return a_cluster("pair", a_server("a", A, source, **LONG_UP), b, *others)
+
+
+def looked(
+    snapshot: ClusterSnapshot,
+    monkeypatch: pytest.MonkeyPatch,
+    reported: dict[Any, GtidSet],
+    *,
+    answered: dict[tuple[str, str], GtidSet] | None = None,
+    policy: Policy | None = None,
+) -> tuple[Sequence[str], Remembered, list[GtidSet]]:
+    """Return what was not compared, what is remembered, and what was to be compared."""
+    asked: list[GtidSet] = []
+
+    def read(*_args: object, suspects: GtidSet, **_named: object) -> Looked:
+        asked.append(suspects)
+        return Looked(ContentReading(NOON, 0, (), (), ()), answered=answered or {})
+
+    monkeypatch.setattr("topology.adapters.compare_contents.read_contents", read)
+    fleet = Fleet((), CollectLimits(), 1, policy or Policy())
+    found = fleet_contents.compare_contents(
+        fleet, [snapshot], None, remembered=Remembered(reported=reported)
+    )
+    assert found.readings is not None
+    readings = found.readings.get("pair")
+    return [each.reason for each in readings.unread] if readings else [], found.remembered, asked
+
+
+def test_what_a_source_lost_is_kept_by_its_holder(monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = pair(f"{A}:1-6")
+    findings = audit_cluster(lost).findings
+    assert {each.code for each in findings} >= {"E3"}
+    assert reported_by(lost, findings) == BEFORE
+    assert reported_by(lost, [replace(each, severity=Severity.INFO) for each in findings]) == {}
+    unread, remembered, asked = looked(lost, monkeypatch, {})
+    assert (unread, remembered.reported, asked) == ([], BEFORE, [])
+    # A second audit of the same state reports E3, and not that it could not be compared.
+    unread, remembered, _ = looked(lost, monkeypatch, BEFORE)
+    assert (unread, remembered.reported) == ([], BEFORE)
+
+
+def test_equal_sets_afterwards_are_unknown_until_a_comparison_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reused = pair(f"{A}:1-9")
+    assert not [each for each in audit_cluster(reused).findings if each.code == "E3"]
+    for _ in range(2):
+        [why], remembered, [asked] = looked(reused, monkeypatch, BEFORE)
+        assert asked == LOST
+        assert "an earlier audit reported" in why
+        assert "gtid-audit repair check-data" in why
+        assert remembered.reported == BEFORE
+    # A part was compared; then the rest.
+    part = {("a", "b"): GtidSet.parse(f"{A}:7")}
+    [why], remembered, _ = looked(reused, monkeypatch, BEFORE, answered=part)
+    assert remembered.reported == {B: GtidSet.parse(f"{A}:8")}
+    assert f"{A}:8 as lost" in why
+    unread, remembered, _ = looked(reused, monkeypatch, BEFORE, answered={("a", "b"): LOST})
+    assert (unread, remembered.reported) == ([], {})
+    # A comparison of two others is not about what b has.
+    other = a_server("c", C, f"{A}:1-9", channels=(a_channel("a", A),), **LONG_UP)
+    three = pair(f"{A}:1-9", other)
+    assert len(looked(three, monkeypatch, BEFORE, answered={("a", "c"): LOST})[0]) == 1
+
+
+def test_the_verdict_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    reused = pair(f"{A}:1-8")
+    fleet = Fleet((), CollectLimits(), 1, Policy())
+    monkeypatch.setattr(
+        "topology.adapters.compare_contents.read_contents",
+        lambda *_args, **_named: Looked(ContentReading(NOON, 0, (), (), ())),
+    )
+    found = fleet_contents.compare_contents(
+        fleet, [reused], None, remembered=Remembered(reported=BEFORE)
+    )
+    assert found.readings is not None
+    audit = audit_cluster(reused.with_contents(found.readings["pair"]))
+    assert audit.verdict is Verdict.UNKNOWN
+    assert any("earlier audit" in each.reason for each in audit.unknown)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "kept"),
+    [
+        (pair(f"{A}:1-9", replica=f"{A}:1-6"), {}),  # b does not have them any more
+        (a_cluster("pair", a_server("a", A, f"{A}:1-9", **LONG_UP)), BEFORE),  # b is away
+    ],
+)
+def test_a_server_without_them_is_not_asked(
+    snapshot: ClusterSnapshot, kept: dict[Any, GtidSet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unread, remembered, _ = looked(snapshot, monkeypatch, BEFORE)
+    assert (unread, remembered.reported) == ([], kept)
+
+
+def accepted(gtids: str, cluster: str | None = None, code: str = "E4") -> Policy:
+    entry = AcceptedFinding(
+        code=code,
+        severity=Severity.CRITICAL,
+        reason="rows were compared",
+        expires=date(2099, 1, 1),
+        cluster=cluster,
+        gtid_set=GtidSet.parse(gtids),
+    )
+    return Policy(accepted_findings=(entry,))
+
+
+def by_plan(**sets: GtidSet) -> Policy:
+    made = {name: ((A, gtids),) for name, gtids in sets.items()}
+    plan = AcceptedRepair("p", datetime(2026, 1, 1, tzinfo=UTC), (A,), **{"emptied": (), **made})
+    return Policy(accepted=(plan,))
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_said"),
+    [
+        (accepted(f"{A}:7-8"), False),
+        (accepted(f"{A}:7-8", cluster="pair"), False),
+        (accepted(f"{A}:7-8", cluster="another"), True),
+        (accepted(f"{A}:7"), True),
+        (accepted(f"{A}:7-8", code="E1"), True),
+        (by_plan(emptied=LOST), False),
+        (by_plan(undone=LOST), False),
+        (by_plan(), True),
+    ],
+)
+def test_what_was_accepted_is_settled(
+    policy: Policy, *, is_said: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unread, remembered, _ = looked(pair(f"{A}:1-9"), monkeypatch, BEFORE, policy=policy)
+    assert (bool(unread), remembered.reported) == (is_said, BEFORE)

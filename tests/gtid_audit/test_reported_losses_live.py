@@ -1,0 +1,67 @@
+"""E3, then GTIDs that were used again, and a replica that has no log of what it received."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compose import faults
+from compose.faults import commit
+from compose.native.command import Settings
+from compose.native.installation import Installation
+from compose.native.shapes import Link, TopologyPlan, running, wait_for
+from tests.gtid_audit.build import run_cli
+from tests.gtid_audit.test_live import address, fleet_file
+
+pytestmark = pytest.mark.mysql
+_UNLOGGED = TopologyPlan(
+    names=("a", "b"),
+    links=(Link("a", "b"),),
+    settings={"b": Settings(extra=("--log-replica-updates=OFF",))},
+)
+_ACCEPTED = """
+policy:
+  accepted_findings:
+    - code: E4
+      source: any
+      severity: critical
+      set: "{gtids}"
+      reason: rows were compared
+      expires: 2099-01-01
+"""
+
+
+def test_a_loss_that_no_log_shows_is_not_forgotten(
+    installation97: Installation, tmp_path: Path
+) -> None:
+    with running(installation97, _UNLOGGED) as two:
+        fleet = fleet_file(
+            tmp_path / "fleet.yaml", ("shop", [address(two["a"]), address(two["b"])])
+        )
+
+        def audited(*options: str, runs: str = "runs") -> tuple[int, list[str], dict[str, Any]]:
+            out = ("--engine", "local", "--out", str(tmp_path / runs), "--json")
+            done = run_cli("audit", "--fleet", str(fleet), *out, *options)
+            document = json.loads(done.stdout)
+            codes = [each["code"] for each in document["findings"] if each["severity"] != "info"]
+            return done.returncode, codes, document
+
+        lost = faults.lost_tail_crash(two)
+        status, codes, _ = audited()
+        assert (status, "E3" in codes) == (2, True)
+        reused = commit(two["a"], *["INSERT INTO lost.t (note) VALUES ('again')"] * 3)
+        assert reused == lost.lost
+        two["b"].execute("START REPLICA")
+        wait_for(two["b"], commit(two["a"], "INSERT INTO lost.t (note) VALUES ('later')"))
+        for options in ((), ("--content",)):
+            status, codes, document = audited(*options)
+            assert (status, "E3" in codes) == (3, False), document
+            reasons = [each["reason"] for each in document["unknown"]]
+            assert any(
+                f"an earlier audit reported {lost.lost} as lost" in each for each in reasons
+            ), document
+        # As it says: the rows were compared, and the set is accepted.
+        fleet.write_text(fleet.read_text() + _ACCEPTED.format(gtids=lost.lost))
+        status, codes, document = audited()
+        assert not [each for each in document["unknown"] if "earlier audit" in each["reason"]]

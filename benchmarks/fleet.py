@@ -28,7 +28,8 @@ from benchmarks.generate.kinds import HEALTHY, KINDS, draw_numbers, kinds_from
 from benchmarks.generate.numbers import GeneratedFleet
 from benchmarks.generate.rows import table_of
 from topology.adapters.parquet import parquet_writer
-from topology.adapters.stored_runs import COMPLETE, RECORD
+from topology.adapters.run_directory import LocalStorage, RunName, complete_draft
+from topology.adapters.stored_runs import RECORD
 from topology.documents.run_record import RunRecord
 
 CLUSTERS_PER_ROW_GROUP = 5_000
@@ -69,14 +70,12 @@ def write_fleet(
             with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
                 ended = max(pool.map(write, firsts))
         rows = {file.name: read_metadata(file).num_rows for file in hidden.glob("*.parquet")}
-        (hidden / RECORD).write_text(RunRecord(fleet.pairs, rows).to_text())
-        (hidden / COMPLETE).touch()
-        moment = _EPOCH + timedelta(microseconds=ended)
-        run = directory / f"day={moment:%Y-%m-%d}" / f"run={moment:%Y%m%dT%H%M%S.%fZ}"
+        storage = LocalStorage()
+        complete_draft(storage, str(hidden), {RECORD: RunRecord(fleet.pairs, rows).to_text()})
+        run = directory / RunName.at(_EPOCH + timedelta(microseconds=ended)).path
         if run.exists():
             raise FileExistsError(f"{run}: there is such a run already")
-        run.parent.mkdir(exist_ok=True)
-        hidden.rename(run)
+        storage.rename(str(hidden), str(run))
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
     return run

@@ -19,8 +19,8 @@ from gtid.errors import (
 )
 from gtid.gtid import Gtid
 from gtid.gtid_set import GTIDS_MAX, GtidSet
+from gtid.gtid_text import INTERVALS_MAX, TEXT_BYTES_MAX, TSIDS_MAX
 from gtid.relation import SetRelation, relate
-from gtid.text import INTERVALS_MAX, TEXT_BYTES_MAX, TSIDS_MAX
 from gtid.tsid import TAG_CHARS_MAX, Tsid
 
 __all__ = [

@@ -28,7 +28,7 @@ from gtid.boundaries import is_canonical
 from gtid.boundary_sequence import GNO_END, GNO_MAX, Boundaries, settled
 from gtid.errors import MalformedBinary, MalformedTag, UnknownFormatVersion
 from gtid.gtid_set import GtidSet, ranges_of, set_of_ranges
-from gtid.text import united
+from gtid.gtid_text import united
 from gtid.tsid import UUID_CHARS, canonical_tag, uuid_key
 
 _HEADER_BYTES = 8

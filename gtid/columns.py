@@ -22,11 +22,11 @@ from gtid.arrow_text import flat_text, text_buffers, validity
 from gtid.boundary_sequence import Boundaries, settled
 from gtid.errors import GtidError, MalformedGtidSet
 from gtid.gtid_set import GtidSet, set_of_ranges
+from gtid.gtid_text import INTERVALS_MAX, TEXT_BYTES_MAX, TSIDS_MAX
 from gtid.kernels import combining, folding, measuring, reading, writing
 from gtid.kernels.eight_bytes import Bytes, Flags, Numbers, Words
 from gtid.kernels.keys import KEY_WORDS
 from gtid.layout import Arrays, Limits, key_text, read_texts
-from gtid.text import INTERVALS_MAX, TEXT_BYTES_MAX, TSIDS_MAX
 
 _STRING_BYTES_MAX: Final = 2**31 - 1  # Arrow's `string` has 32-bit offsets
 _COUNT: Final = pa.decimal128(38, 0)

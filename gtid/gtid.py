@@ -7,7 +7,7 @@ from typing import Self
 
 from gtid.boundary_sequence import GNO_MAX
 from gtid.errors import GnoOutOfRange
-from gtid.text import parse_gtid
+from gtid.gtid_text import parse_gtid
 from gtid.tsid import Tsid, tsid_of_key
 
 

@@ -18,14 +18,14 @@ from uuid import UUID
 from gtid import boundaries as line
 from gtid.boundaries import TruthTable
 from gtid.boundary_sequence import GNO_END, Boundaries, settled
+from gtid.counted_nouns import counted
 from gtid.errors import GnoOutOfRange, GtidSetTooLarge, MalformedInterval
 from gtid.gtid import Gtid
-from gtid.text import (
+from gtid.gtid_text import (
     INTERVALS_MAX,
     TEXT_BYTES_MAX,
     TSIDS_MAX,
     Ranges,
-    counted,
     end_after,
     format_ranges,
     in_order,
@@ -83,7 +83,7 @@ class GtidSet:
     ) -> GtidSet:
         """Read the text of a set, as a server prints it or an operator types it.
 
-        See gtid/text.py for the grammar. `intervals_max` limits the intervals and tags as written,
+        gtid_text.py has the grammar. `intervals_max` limits the intervals and tags as written,
         `tsids_max` the distinct TSIDs. Raises MalformedGtidSet with the position, GtidSetTooLarge.
         """
         ranges = parse_ranges(

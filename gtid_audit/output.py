@@ -17,6 +17,7 @@ from io import TextIOWrapper
 from itertools import chain, islice
 from typing import Any
 
+from gtid.counted_nouns import counted as counted  # noqa: PLC0414 - what views write with
 from gtid_audit import clock
 from gtid_audit.global_options import GLOBAL_OPTIONS
 from topology.documents.document_version import versioned
@@ -268,8 +269,3 @@ def progress(text: str = "working") -> Iterator[Progress]:
     line = Progress(is_shown=is_terminal and not GLOBAL_OPTIONS.is_quiet)
     with line.running(text):
         yield line
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a count as text: "1 server", "1,200 servers"."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

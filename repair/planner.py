@@ -10,6 +10,61 @@
 4. The plan also lists what is not planned, with the reason and a manual instruction, and what the
    rules would still report after the plan.
 5. Pure: the same snapshot, audit, choices and evidence give the same plan, byte for byte.
+
+How it works
+------------
+repair_plan.py explains what a plan is and why there are two passes. This module is the loop around
+them. `_Work` has the only state, and three of its fields belong together:
+
+    model     the servers as the steps so far leave them
+    outlook   what the rules report for exactly this model
+    steps     the steps so far, numbered with their checks, each written for the model around it
+
+`_keep` adds steps and replaces `model`; its callers replace `outlook` right after it. So whatever
+is proposed next is compared with the state that the plan has really reached.
+
+    pass 1, pass 2 (may_declare)
+        round: findings in a fixed order ─► answered, or left with a refusal of each strategy
+        until a round answers none       (each round answers one at least, so the loop ends)
+    what is left: answered by the steps for others, or not planned
+
+A finding is answered alone (`_answer`) or with others (`_together`). Alone, each strategy passes
+three gates, and the first that passes all of them is kept:
+
+    may it be tried now?      `_cases`: the operator's choice, the pass, nothing left to deliver
+    does it break a rule of   `simulate_strategy`: actions in order, invariants after each
+    replication?
+    is a server worse?        `outlook_after`: the rules on the simulated servers
+
+The third gate costs an audit of the cluster, and a plan for n replicas would need n of them. So
+findings about leaf replicas (leaf_replicas.py) are simulated one after the other and audited once.
+If a server is worse then, half of them are tried, down to one, which is answered alone.
+
+Example: source `a` has eight replicas whose channels are stopped, and a start of r5 makes it worse.
+
+    together r1 … r8    a server is worse
+    together r1 … r4    kept; twice as many may be next
+    together r5 … r8    a server is worse
+    together r5, r6     a server is worse
+    alone    r5         start_channel is refused; the next strategy is tried
+    together r6, r7     kept
+    alone    r8         kept
+
+These are seven audits, where one for each replica would be eight. Of 1,000 replicas, one like r5
+costs about twenty audits, and without it there is one. The plan is the same as that of one audit
+for each step: tests/simulation/test_steps_together.py compares them.
+
+Why simpler ways fail:
+
+* One pass in the order of severity: what leaves a transaction out may come before the start that
+  would deliver it (see the example in repair_plan.py).
+* One round: the source of a chain may be repaired last. The replicas below it were refused before
+  that, because nothing could be delivered to them.
+* To audit once, at the end: a plan of 30 steps that makes something worse does not show which of
+  them must go. And an operator may stop after any strategy, so every state between is one that the
+  rules have seen.
+* To remember why a strategy was refused, and never to try it again: the reason is about the model
+  then. `refusals` has the last one, which is what the plan prints.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -193,7 +248,10 @@ class _Work:
             yield tried
 
     def _leaves(self, findings: list[Finding]) -> list[str]:
-        """Return the leaves that the first findings are about, each of another one."""
+        """Return the leaves that the first findings are about, each of another one.
+
+        A choice of the operator may permit that a server gets worse: then nothing goes together.
+        """
         leaves: dict[str, None] = {}
         for finding in findings:
             leaf = None if self.given.choices else leaf_of(finding, self.model)
@@ -203,6 +261,7 @@ class _Work:
         return [*leaves]
 
     def _first(self, finding: Finding, steps: StepsSoFar, *, may_declare: bool) -> _Tried:
+        """Return the first strategy that breaks no invariant. The rules have not seen it yet."""
         refused: dict[str, str] = {}
         for name, case in self._cases(finding, steps, may_declare=may_declare):
             simulated = simulate_strategy(case, name, self.given)
@@ -252,6 +311,7 @@ class _Work:
         return True
 
     def _so_far(self) -> StepsSoFar:
+        """Return what a strategy may know of the plan under construction."""
         return StepsSoFar(
             effects=tuple(step.effect for step in self.steps),
             started=self.given.started,
@@ -282,11 +342,15 @@ class _Work:
         )
 
     def _keep(self, finding: Finding, name: str, simulated: Simulated) -> None:
+        """Add the steps of a strategy, its warnings, and what it declares, saves and leaves.
+
+        A strategy without steps answers a finding, too: what was needed is done by other steps.
+        """
         first = len(self.steps)
         for action, setting in simulated.settings:
             after = self.steps[-1].number if self.steps else 0
             self.steps.append(make_step(action, setting, after=after, finding=finding))
-            self.warnings.extend(self.steps[-1].warnings)
+            self.warnings.extend(self.steps[-1].procedure.warnings)
         for server, new in simulated.declared:
             self.declared[server] = self.declared.get(server, GtidSet()) | new
         self.model = simulated.model
@@ -314,6 +378,7 @@ class _Work:
         return (f"{STAYS}{each}" for stays in self.stays.values() for each in stays)
 
     def _blind_spots(self) -> tuple[str, ...]:
+        """Return warnings about servers that the plan reaches and the audit did not read."""
         if not self.steps:
             return ()
         chosen = {

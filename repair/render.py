@@ -13,6 +13,7 @@ import shlex
 import textwrap
 from itertools import groupby
 
+from gtid.counted_nouns import counted
 from repair.model.actions import AppendPurged, InjectEmpty
 from repair.model.strategy_case import SavedContent
 from repair.repair_plan import (
@@ -82,16 +83,16 @@ def _digests(plan: Plan, files: dict[str, str]) -> dict[str, str]:
 def render_script(plan: Plan, step: Step) -> str:
     """Return the script of one step."""
     header = (
-        f"Plan {plan.id}, step {step.number} of {plan.scripts_count}: {step.title}",
+        f"Plan {plan.id}, step {step.number} of {plan.scripts_count}: {step.procedure.title}",
         f"Server: {step.server} ({address_of(step)})",
         f"Why: {step.why}",
         f"Findings: {', '.join(step.finding_ids)}",
-        f"Risk: {step.risk}",
-        *(f"Warning: {warning}" for warning in step.warnings),
-        f"Takes: about {step.estimated_seconds} s, assuming {step.estimate_assumes}",
-        f"If it stops here: {step.if_stopped}",
-        f"Undo: {step.undo}",
-        f"Check: {step.check}",
+        f"Risk: {step.procedure.risk}",
+        *(f"Warning: {warning}" for warning in step.procedure.warnings),
+        f"Takes: {_duration(step)}",
+        f"If it stops here: {step.procedure.if_stopped}",
+        f"Undo: {step.procedure.undo}",
+        f"Check: {step.procedure.check}",
         f"Privileges: {'; '.join(step.privileges) or 'none'}",
         *(f"First: {_command(check, step.check_name(check))}" for check in step.checks),
         f"Run: {_command(step, step.file_name)}",
@@ -101,11 +102,11 @@ def render_script(plan: Plan, step: Step) -> str:
         ),
     )
     lines = [line for text in header for line in _comment(text)]
-    lines += ["", *PROLOGUE, *step.session]
-    for guard in step.preconditions:
+    lines += ["", *PROLOGUE, *step.procedure.session]
+    for guard in step.procedure.preconditions:
         lines += ["", *_comment("must be true, or nothing is changed:"), *guard.statements()]
-    lines += ["", *_comment("the change"), *_joined(step.statements)]
-    for guard in step.verifications:
+    lines += ["", *_comment("the change"), *_joined(step.procedure.statements)]
+    for guard in step.procedure.verifications:
         lines += ["", *_comment("the goal:"), *guard.statements()]
     done = f"step {step.number} is done"
     lines += ["", f"SELECT IF(@go, '{done}', 'NOT done') AS `plan {plan.id}`;"]
@@ -135,7 +136,7 @@ def render_check(plan: Plan, step: Step, check: Check) -> str:
 
 def render_runbook(plan: Plan) -> str:
     """Return what the operator reads before and while running the scripts."""
-    steps = "1 step" if plan.scripts_count == 1 else f"{plan.scripts_count} steps"
+    steps = counted(plan.scripts_count, "step")
     lines = [
         f"# Repair of {_line(plan.cluster)}",
         "",
@@ -199,9 +200,17 @@ def _how_to_stop(plan: Plan) -> list[str]:
     ]
 
 
+def _duration(step: Step) -> str:
+    procedure = step.procedure
+    return f"about {procedure.estimated_seconds} s, assuming {procedure.estimate_assumes}"
+
+
 def _how_to_go_back(plan: Plan) -> list[str]:
     """Return how each step is undone, the last one first."""
-    undone = [f"Step {step.number}, on {step.server}: {step.undo}" for step in reversed(plan.steps)]
+    undone = [
+        f"Step {step.number}, on {step.server}: {step.procedure.undo}"
+        for step in reversed(plan.steps)
+    ]
     return _bullets("## How to go back", undone)
 
 
@@ -269,7 +278,7 @@ def _step_section(step: Step) -> list[str]:
         first = step.number - len(step.checks)
         numbers = f"Steps {first} {'and' if len(step.checks) == 1 else 'to'} {step.number}"
     return [
-        f"## {numbers}: {_line(step.title)}",
+        f"## {numbers}: {_line(step.procedure.title)}",
         "",
         "```",
         *(f"{_command(check, step.check_name(check))}" for check in step.checks),
@@ -281,12 +290,12 @@ def _step_section(step: Step) -> list[str]:
             f"* First, `{step.check_name(check)}`: {_line(check.why)}. It changes nothing."
             for check in step.checks
         ),
-        f"* Risk: {_line(step.risk)}",
-        f"* Takes about {step.estimated_seconds} s, assuming {step.estimate_assumes}.",
-        f"* If it stops here: {_line(step.if_stopped)}",
-        f"* Check: `{_line(step.check)}`",
-        f"* Undo: {_line(step.undo)}",
-        *(f"* **Warning:** {_line(warning)}" for warning in step.warnings),
+        f"* Risk: {_line(step.procedure.risk)}",
+        f"* Takes {_duration(step)}.",
+        f"* If it stops here: {_line(step.procedure.if_stopped)}",
+        f"* Check: `{_line(step.procedure.check)}`",
+        f"* Undo: {_line(step.procedure.undo)}",
+        *(f"* **Warning:** {_line(warning)}" for warning in step.procedure.warnings),
         "",
     ]
 

@@ -48,9 +48,9 @@ of the scripts would find another state.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from repair.content.row_versions import RowsRead
 from repair.content.transaction_content import TransactionContent, described
@@ -262,7 +262,7 @@ class Plan:
     @property
     def estimated_seconds(self) -> int:
         """Return the estimated duration of all steps, one after the other."""
-        return sum(step.estimated_seconds for step in self.steps)
+        return sum(step.procedure.estimated_seconds for step in self.steps)
 
     @property
     def left(self) -> frozenset[str]:
@@ -326,9 +326,9 @@ class Plan:
                 action_content(step.effect),
                 [
                     [asdict(guard) for guard in part]
-                    for part in (step.preconditions, step.verifications)
+                    for part in (step.procedure.preconditions, step.procedure.verifications)
                 ],
-                [step.session, step.statements],
+                [step.procedure.session, step.procedure.statements],
                 [asdict(check) for check in step.checks],
             ]
             for step in self.steps
@@ -362,17 +362,27 @@ def _saved_content(saved: Saved) -> dict[str, Any]:
     }
 
 
+_OF_PROCEDURE: Final = (
+    *("statements", "check", "undo", "estimated_seconds", "estimate_assumes", "if_stopped"),
+    *("risk", "warnings", "session"),
+)
+
+
 def _step_content(step: Step) -> dict[str, Any]:
     """Return a step as plain values: what it does, for programs, and its SQL."""
-    content = {
-        each.name: getattr(step, each.name)
-        for each in fields(step)
-        if each.name
-        not in ("effect", "preconditions", "verifications", "checks", "before", "after")
+    procedure = step.procedure
+    content: dict[str, Any] = {
+        **{name: getattr(step, name) for name in ("number", "server", "host", "port")},
+        "title": procedure.title,
+        **{name: getattr(step, name) for name in ("why", "finding_ids")},
+        **{name: getattr(procedure, name) for name in _OF_PROCEDURE},
+        **{name: getattr(step, name) for name in ("privileges", "unix_socket")},
     }
     if isinstance(step.effect, RedoTransactions):  # a script contains authentication data
-        content["statements"] = [without_secrets(each) for each in step.statements]
-    for name in ("preconditions", "verifications", "before", "after"):
+        content["statements"] = [without_secrets(each) for each in procedure.statements]
+    for name in ("preconditions", "verifications"):
+        content[name] = [asdict(each) for each in getattr(procedure, name)]
+    for name in ("before", "after"):
         content[name] = [asdict(each) for each in getattr(step, name)]
     content["checks"] = [
         {**asdict(check), "script": step.check_name(check)} for check in step.checks

@@ -8,6 +8,46 @@
 3. Facts that no rule reads (the values of other settings and of filters, lists of binary logs) are
    not read here either: see COLUMNS and _OF_A_CHANNEL.
 4. The loops over clusters are in spark_audit/kernels.py, those over sets in gtid.
+
+How it works
+------------
+The state is one flag per cluster, `clean`, and one per row, `row_ok`. Both only change from true to
+false. A row that is not ok clears its cluster in `kernels.arranged`, with every cluster that is not
+two readings of the same servers. So no order of the conditions changes the result.
+
+The order changes the time. It goes from conditions on whole columns of numbers, over texts that are
+parsed once, to the comparison of sets, which looks at the clusters that are still clean only.
+
+    condition                                         a rule could otherwise report
+    every fact is read, of a kind that has columns    UNKNOWN; a group, losses, Galera
+    each channel runs, with auto-position, no error   threads, errors, filters, delays
+    no worker has an error or a long transaction      an applier that is blocked or stalled
+    each source is a server of the cluster (linked)   a source that was not read, islands
+    receivers are within the logs of their sources    a receiver that will wait for ever
+    server_ids, versions, clocks, settings            risks of the configuration
+    sets of few pieces, numbers far from their end    shapes of sets
+    no server was restarted or reset between          a history that was lost
+    gtid_purged is within gtid_executed               purged without being executed
+    first sets are within the last sets of others     missing and extra transactions
+
+evaluate_batch.py has an example of the last condition. For n servers it makes n * (n - 1)
+comparisons. Each passes once over the boundaries of two sets, and stops at the first number that
+only the left one has.
+
+gtid_purged rarely changes between two readings. It is parsed once per server, and once more where
+it changed (`is_new`). `purged_at` has for each row the number of its set in `purged`:
+
+    row  reading  gtid_purged   is_new   purged_at
+    0    first a                yes      0
+    1    first b  U:1-3         yes      1
+    2    last a                 no       0
+    3    last b   U:1-4         yes      2
+
+The sets are returned, because the rules need them for each cluster that is not clean.
+
+Why simpler ways fail: a condition per rule would parse and compare the same columns for each of
+them. A digest of each set would show only equality, and under load no two readings are equal. Flags
+that a condition may also set would need an order, and a proof for each order.
 """
 
 from typing import Any, Final, NamedTuple
@@ -59,7 +99,7 @@ _RUNNING: Final = ThreadState.RUNNING.value
 
 
 class Channels(NamedTuple):
-    """The channels of all rows, one after the other."""
+    """The channels of all rows, one after the other: row r has starts[r] up to starts[r + 1]."""
 
     starts: Numbers  # where the channels of each row begin
     source: UuidWords
@@ -150,7 +190,9 @@ def clean_clusters(batch: ClusterBatch) -> tuple[Flags, Sets]:
 def _keep_plain_sets(starts: Numbers, executed: GtidSetColumn, clean: Flags) -> None:
     """Keep the clusters without sets in many pieces, numbers nearly used up, and dead UUIDs.
 
-    At most one UUID is each server's own. A UUID has a TSID for each of its tags.
+    At most one UUID is each server's own. A UUID has a TSID for each of its tags. The bounds are
+    the least that a policy may set, because this module does not know the policy: a set within them
+    is reported under none.
     """
     clusters = _clusters_of_rows(starts)
     owners = (np.diff(starts) // 2)[clusters]
@@ -167,7 +209,11 @@ def _keep_uninterrupted(
     executed: GtidSetColumn,
     clean: Flags,
 ) -> None:
-    """Keep the clusters in which no server was reset or restarted between its readings."""
+    """Keep the clusters in which no server was reset or restarted between its readings.
+
+    gtid_executed only grows: a set that lost a number between the readings was reset. An uptime
+    that is shorter in the last reading shows a restart. What they mean is for the rules.
+    """
     clusters = _clusters_of_rows(starts)
     rows = np.flatnonzero(clean[clusters])
     halves = np.diff(starts) // 2
@@ -206,6 +252,11 @@ def _keep_equal(
     Every server has in its last reading what every other had in its first. So no GTID is missing or
     extra between any two servers. Every server also has what the relay logs of the others had in
     their first reading, so none has lost a transaction that came from it.
+
+    `cross_pairs` and `spread` first count their pairs, and then write them: the arrays have exactly
+    that size. `firsts` has the first reading of a server, and `lasts` the last one of another
+    server of its cluster. `channel` has each channel of such a first reading, and `holders` that
+    last reading. A column of sets may repeat a row, so no set is copied.
     """
     clusters = _clusters_of_rows(starts)
     count = kernels.cross_pairs(starts, clean, _NONE, _NONE)
@@ -220,6 +271,7 @@ def _keep_equal(
 
 
 def _clusters_of_rows(starts: Numbers) -> Numbers:
+    """Return the number of its cluster for each row."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
@@ -228,7 +280,10 @@ _NONE: Final = np.empty(0, np.int64)
 
 
 def _whole_rows(table: pa.Table) -> Flags:
-    """Return which rows can be converted back to readings, with every fact read."""
+    """Return which rows can be converted back to readings, with every fact read.
+
+    A value that no codec reads must not be clean: the rules report it with its place in the file.
+    """
     ok = np.ones(table.num_rows, np.bool_)
     for name in _ALWAYS_THERE:
         ok &= is_there(one(table[name]))
@@ -243,7 +298,11 @@ def _whole_rows(table: pa.Table) -> Flags:
 
 
 def _channels(table: pa.Table, row_ok: Flags) -> Channels:
-    """Read the channels. Clear `row_ok` for a row with a channel that fails a condition."""
+    """Read the channels. Clear `row_ok` for a row with a channel that fails a condition.
+
+    `ok` has one flag per channel. Lists in a channel (filters, workers) clear it through the number
+    of their parent. At the end each channel that is not ok clears the row that it belongs to.
+    """
     column = one(table["channels"])
     lengths = filled(pc.list_value_length(column), 0)
     starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -300,6 +359,7 @@ def _readable(column: pa.Array, codec: Codec[Any]) -> Flags:
 
 
 def _reads(codec: Codec[Any], value: str) -> bool:
+    """Return whether the codec of a stored reading accepts a value."""
     try:
         codec.read(value)
     except MalformedRecord:

@@ -2,13 +2,13 @@
 
 from datetime import UTC, datetime
 
+from binlog.content.server_starts import ServerStart
 from gtid import Gtid
 from tests.snapshots import A
 from topology.readings.contents import (
     ContentDifference,
     ContentReading,
     Difference,
-    StartLookedAt,
     TransactionVersion,
     UnreadContent,
 )
@@ -27,7 +27,7 @@ def differing(*gnos: int, source: str = "a", replica: str = "b") -> ContentReadi
     return ContentReading(
         read_at=NOON,
         compared_count=len(gnos) + 1,
-        starts=(StartLookedAt(source, NOON, "binlog.000002"),),
+        starts=(ServerStart(source, NOON, "binlog.000002"),),
         differences=tuple(
             ContentDifference(
                 gtid=Gtid.parse(f"{A}:{gno}"),
@@ -45,7 +45,7 @@ def differing(*gnos: int, source: str = "a", replica: str = "b") -> ContentReadi
 
 def alike(server: str = "a") -> ContentReading:
     """What is found after a start without a loss."""
-    return ContentReading(NOON, 4, (StartLookedAt(server, NOON, "binlog.000002"),), (), ())
+    return ContentReading(NOON, 4, (ServerStart(server, NOON, "binlog.000002"),), (), ())
 
 
 def unread(server: str = "b", reason: str = "REPLICATION SLAVE is lacking; “ä”") -> ContentReading:

@@ -24,7 +24,7 @@ from binlog.adapters.compare_files import FilesCompared
 from binlog.adapters.compare_server import ServerCompared
 from binlog.adapters.stream_ledger import ledger_of_server
 from binlog.adapters.stream_session import AllBut, Only
-from binlog.content.reuse import Compared, ContentSearch, Unread, counted
+from binlog.content.reuse import Compared, ContentSearch, Unread, gtids_in_words
 from binlog.errors import BinlogError
 from binlog.ledger.ledger_columns import LedgerRequest
 from binlog.ledger.ledger_sets import gtids_of, words_of
@@ -57,7 +57,7 @@ def compare_newest(search: ContentSearch, left: ServerCompared, right: ServerCom
     newest = last_of_each_tsid(common, NEWEST_MAX)
     if older := common - newest:
         text = (
-            f"{counted(older)}: older than the newest {NEWEST_MAX:,} of each UUID;"
+            f"{gtids_in_words(older)}: older than the newest {NEWEST_MAX:,} of each UUID;"
             " `gtid-audit binlog compare --everywhere` compares them"
         )
         search.note(Unread(f"{left.name}, {right.name}", text, is_lasting=True))
@@ -107,7 +107,7 @@ def _compare(search: ContentSearch, both: tuple[Side, Side], wanted: GtidSet | N
         rest = suspects - suspects.first(SUSPECTS_MAX)
         suspects -= rest
         search.cut()
-        text = f"more than {SUSPECTS_MAX:,} to compare one by one: {counted(rest)}"
+        text = f"more than {SUSPECTS_MAX:,} to compare one by one: {gtids_in_words(rest)}"
         search.note(Unread(f"{left.name}, {right.name}", text))
     while suspects:
         chunk = suspects.first(CHUNK)
@@ -127,7 +127,7 @@ def _note_absent(search: ContentSearch, sides: tuple[Side, Side], held: list[Gti
     common = known[0] & known[1]
     for side, gtids in zip(sides, held, strict=True):
         if absent := common - gtids:
-            text = f"purged, or never in these logs: {counted(absent)}"
+            text = f"purged, or never in these logs: {gtids_in_words(absent)}"
             search.note(Unread(side.name, text, is_lasting=True))
 
 

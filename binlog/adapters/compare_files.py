@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 from itertools import chain
 from pathlib import Path
 
@@ -19,12 +20,14 @@ from binlog.adapters.byte_ranges import read_between
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.ledger_files import ledger_of_file
 from binlog.adapters.log_files import read_events, read_file_head
-from binlog.content.reuse import Start, Unread, first_of_each, last_of_each
+from binlog.content.reuse import Unread, first_of_each, last_of_each
+from binlog.content.server_starts import ServerStart
 from binlog.errors import BinlogMisuse, TruncatedBinlog
 from binlog.events import Event
 from binlog.ledger.ledger_columns import ROWS_ONLY, LedgerRequest
 from binlog.ledger.ledger_sets import gtids_of, rows_in
 from binlog.locating.index import search_heads
+from binlog.log_times import EPOCH
 from binlog.scan import BYTES_MAX, EventGroup, LogHead, group_events, scan_events
 from gtid import GtidSet
 
@@ -54,13 +57,15 @@ class FilesCompared:
         """Return False: files from before and after a reset may be compared together."""
         return False
 
-    def starts(self) -> Iterator[Start | Unread]:
+    def starts(self) -> Iterator[ServerStart | Unread]:
         """Yield the restarts, the latest first."""
         for number in reversed(range(len(self._paths))):
             if created := self._created_at(number):
-                yield Start(self._paths[number].name, created)
+                yield ServerStart(
+                    self.name, EPOCH + timedelta(seconds=created), self._paths[number].name
+                )
 
-    def own_since(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
+    def own_since(self, start: ServerStart, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
         """Yield the server's own transactions from a restart to the next one, file by file."""
         for left in self._own(self._number_of(start.file)):
             while left:
@@ -68,7 +73,7 @@ class FilesCompared:
                 left -= window  # noqa: PLW2901 - the rest of one file
                 yield window
 
-    def own_before(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
+    def own_before(self, start: ServerStart, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
         """Yield the server's last own transactions before a restart, file by file."""
         for number in reversed(range(self._number_of(start.file))):
             left = self._own_in(number)

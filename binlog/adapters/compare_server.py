@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import Enum
 from typing import Final
 from uuid import UUID
@@ -21,11 +22,13 @@ from uuid import UUID
 from binlog.adapters.stream import FromPlace, ServerLogs
 from binlog.adapters.stream_packets import dump_events
 from binlog.adapters.stream_session import Connect, RequestLimits, can_name
-from binlog.content.reuse import Start, Unread, first_of_each, last_of_each
+from binlog.content.reuse import Unread, first_of_each, last_of_each
+from binlog.content.server_starts import ServerStart
 from binlog.decode import FIRST_POSITION
 from binlog.errors import CorruptBinlog, DumpRefused
 from binlog.event_types import EventType
 from binlog.events import FormatDescription, PreviousGtids
+from binlog.log_times import EPOCH
 from binlog.scan import EventGroup
 from gtid import GNO_END, GtidSet
 
@@ -140,7 +143,7 @@ class ServerCompared:
         """Return the number of file headers read so far."""
         return len(self._heads)
 
-    def starts(self) -> Iterator[Start | Unread]:
+    def starts(self) -> Iterator[ServerStart | Unread]:
         """Yield the restarts, the latest first.
 
         Around a restart, the server's own transactions are compared. A server that has executed
@@ -159,7 +162,7 @@ class ServerCompared:
         yield from map(self._start, reversed(self._starts))
         yield from self._unheld_starts(first)
 
-    def own_since(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
+    def own_since(self, start: ServerStart, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
         """Yield the server's own transactions up to the next restart, lowest GNOs first."""
         number = self.state.log_names.index(start.file)
         after = self._next_start(number)
@@ -170,7 +173,7 @@ class ServerCompared:
             left -= window
             yield window
 
-    def own_before(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
+    def own_before(self, start: ServerStart, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
         """Yield the server's last own transactions before a restart, highest GNOs first."""
         number = self.state.log_names.index(start.file)
         left = self.state.own(self._head(number).previous - self.state.purged)
@@ -307,8 +310,9 @@ class ServerCompared:
             gone = "the log that began at an earlier restart is purged"
             yield Unread(self.name, gone, is_lasting=True)
 
-    def _start(self, number: int) -> Start:
-        return Start(self.state.log_names[number], self._head(number).created_at_seconds)
+    def _start(self, number: int) -> ServerStart:
+        started_at = EPOCH + timedelta(seconds=self._head(number).created_at_seconds)
+        return ServerStart(self.name, started_at, self.state.log_names[number])
 
     def _next_start(self, number: int) -> int | None:
         return next((later for later in self._starts if later > number), None)

@@ -24,6 +24,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from binlog.adapters.server_errors import read_answer, statements_refused
+from binlog.adapters.set_statements import HELD_SETS, PURGED
 from binlog.adapters.stream import Connect, ServerLogs
 from binlog.errors import BinlogError, StatementRefused
 from binlog.locating.index import HeaderSearch, Span, search_heads
@@ -37,8 +38,8 @@ from binlog.locating.places import (
 )
 from gtid import GtidSet
 
-_SETS = "SELECT @@GLOBAL.gtid_executed, @@GLOBAL.gtid_purged"
-_PURGED = "SELECT @@GLOBAL.gtid_purged"
+_SETS = f"SELECT {HELD_SETS}"
+_PURGED = f"SELECT {PURGED}"
 _FILES = "SHOW BINARY LOGS"
 _HEAD = "SHOW BINLOG EVENTS IN %s LIMIT 2"
 _PREVIOUS_GTIDS = "Previous_gtids"
@@ -64,7 +65,8 @@ class ServerHeads:
 
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
-        # The order matters: a GTID executed by now is in a file of the list that is read next.
+        # The order matters (set_statements.py): a GTID executed by now is in a file of the list
+        # that is read next, and what `executed - purged` has was in a log at the second question.
         sets = _asked(connection, _SETS)
         listed = _asked(connection, _FILES)
         with read_answer("its GTID sets and binary logs"):

@@ -22,10 +22,11 @@ from binlog.adapters.schema_follow import (
 )
 from binlog.adapters.schema_servers import ServerTables
 from binlog.adapters.schema_store import Followed, SchemaStore
+from binlog.schema.schema_facts import SchemaFacts
 from binlog.schema.sql_words import CannotFollow
 from binlog.schema.table_definitions import TableDefinition
 from binlog.schema.table_history import Entry, Place, Source, State, TableKey, bytes_behind
-from binlog.schema.tracker import SchemaFacts, SchemaTracker
+from binlog.schema.tracker import SchemaTracker
 
 
 @dataclass(frozen=True, slots=True)

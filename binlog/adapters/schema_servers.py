@@ -10,17 +10,16 @@ from uuid import UUID
 
 from binlog.adapters.schema_events import begun_at_seconds, server_events
 from binlog.adapters.server_errors import read_answer
-from binlog.quoting import quote_identifier
+from binlog.adapters.shown_definitions import show_create_table, shown_definition
 from binlog.schema.column_types import Timestamps
+from binlog.schema.schema_facts import SchemaFacts
 from binlog.schema.show_create import definition_from_create
 from binlog.schema.table_definitions import TableDefinition
 from binlog.schema.table_history import Place, TableKey
-from binlog.schema.tracker import SchemaFacts
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
-ER_NO_SUCH_TABLE, ER_BAD_DB = 1146, 1049
 _FACTS = (
     "SELECT @@GLOBAL.server_uuid AS server_uuid, @@GLOBAL.lower_case_table_names AS folding,"
     " @@GLOBAL.explicit_defaults_for_timestamp AS explicit"
@@ -56,19 +55,9 @@ class ServerTables:
 
     def create_table(self, key: TableKey) -> str | None:
         """Return the text of SHOW CREATE TABLE; None if there is no such table, or it is a view."""
-        from pymysql import MySQLError
-
-        name = f"{quote_identifier(key.schema)}.{quote_identifier(key.table)}"
-        try:
-            rows = self._rows(f"SHOW CREATE TABLE {name}")
-        except MySQLError as error:
-            if error.args and error.args[0] in (ER_NO_SUCH_TABLE, ER_BAD_DB):
-                return None
-            raise
-        with read_answer(f"the table {key}"):
-            [row] = rows
-        text = row.get("Create Table")
-        return str(text) if text is not None else None
+        statement = show_create_table(key.schema, key.table)
+        with closing(self.connect()) as connection, read_answer(f"the table {key}"):
+            return shown_definition(connection, statement).table_text
 
     def definition(self, key: TableKey) -> TableDefinition | None:
         """Return a table's present definition; None if there is none. Raises CannotFollow."""

@@ -64,7 +64,11 @@ def read_answer(what: str) -> Iterator[None]:
 
 
 def server_words(error: Exception) -> str:
-    """Return the error of a server or driver for a report: number and text."""
-    if len(error.args) > 1:
+    """Return an error for a report: number and text of a server's or driver's, else its text.
+
+    Only numbers of MySQL are called "error …": an errno is not one, nor is what else an exception
+    may have as its first argument.
+    """
+    if isinstance(error, pymysql.MySQLError) and len(error.args) > 1:
         return f"error {error.args[0]}: {error.args[1]}"
     return str(error)

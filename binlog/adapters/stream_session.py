@@ -27,6 +27,7 @@ from pymysql.connections import Connection
 from pymysql.constants import COMMAND
 
 from binlog.adapters.server_errors import broken, read_answer, server_error
+from binlog.adapters.set_statements import EXECUTED
 from binlog.decode import FIRST_POSITION
 from binlog.errors import (
     BinlogError,
@@ -64,7 +65,7 @@ _PREPARE = (
     " @source_heartbeat_period = {heartbeat}, @master_heartbeat_period = {heartbeat}"
 )
 _CHECKSUM = "SELECT @@GLOBAL.binlog_checksum"
-_CHECKSUM_AND_SET = f"{_CHECKSUM}, @@GLOBAL.gtid_executed"
+_CHECKSUM_AND_SET = f"{_CHECKSUM}, {EXECUTED}"
 
 RECONNECTS_MAX = 8
 _FIRST_WAIT_SECONDS = 0.1

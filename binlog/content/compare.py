@@ -185,6 +185,7 @@ def compare_versions(
 
 
 def _content_of(group: EventGroup) -> Content:
+    """Return the content of a transaction; without a digest if the log ends within it."""
     if not group.transaction.is_complete:
         return Content(None, unreadable="its end is missing in the log")
     return content_of(group.events)
@@ -196,7 +197,11 @@ _LETTER_CASE: Final = (
 
 
 class _Pair:
-    """Two versions of one GTID; names are converted to lower case if `folds`."""
+    """Two versions of one GTID; names are converted to lower case if `folds`.
+
+    `_is_dated`: both logs have the time of the first commit. `_is_one`: and it is the same. Without
+    both times, whether there was one commit is not known (`_why_two` may show two).
+    """
 
     def __init__(self, left: Version, right: Version, *, folds: bool) -> None:
         self._left = left
@@ -246,7 +251,18 @@ class _Pair:
         return self._of(Agreement.DIFFERENT, f"{two}, but {why}")
 
     def _one_commit(self) -> Comparison:
-        """Evaluate unequal contents of one commit."""
+        """Evaluate unequal contents of one commit.
+
+        The first answer that fits is the result, in this order:
+
+        1. A content that cannot be read: UNKNOWN.
+        2. One is empty: SKIPPED if every server would log the other's work. Otherwise the server
+           with the empty one may have had nothing to log, or a filter: UNKNOWN.
+        3. Statements only, as many on both: SAME. A replica cannot run another statement.
+        4. One has only some of the rows of the other: SKIPPED.
+        5. Rows only, and different ones: DRIFTED, because the statement found other rows.
+        6. Anything else may be another form of the same work: UNKNOWN.
+        """
         left, right = self._contents
         work, why = self._work()
         reason = f"one commit by its time, and {why}"
@@ -297,6 +313,7 @@ class _Pair:
         )
 
     def _emptied(self) -> LeftOut:
+        """Return which side is empty."""
         return LeftOut.LEFT if self._contents[0].is_empty else LeftOut.RIGHT
 
     def _work(self) -> tuple[Work, str]:

@@ -17,6 +17,15 @@ The same transaction has the same digest in the binary logs of its source and of
    different forms. binlog/content/compare.py then compares the contents in detail.
 5. This is plain Python; kernels/digest.py is the compiled version, and tests compare the two.
 
+Example: a source logs one event with the rows (1, 'a') and (2, 'b') written to d.t. A replica with
+smaller events logs two, with other table ids, positions, checksums and times. Both digests are that
+of one run: d.t, WRITE, the types of both columns, both columns logged, and the sum of what the two
+rows give. A sum has no order (rule 3), and a run has no borders of events (rule 2).
+
+Simpler ways fail. A checksum of the events has everything that each server writes by itself. A
+digest of the rows without the types is equal for a CHAR and a VARCHAR with the same bytes. One
+over the text of statements alone is equal for NOW() at two times.
+
 What affects the result of a statement
 --------------------------------------
 The same text has different results at different times (NOW(), DEFAULT CURRENT_TIMESTAMP) or in

@@ -20,6 +20,30 @@
    begins a log with a creation time.
 5. Logs that cannot be read are reported with the reason, and never count as agreement.
 6. This module is pure: a `ComparedLogs` reads the logs.
+
+How it works
+------------
+`ContentSearch` has the state: what differs, which GTIDs were compared, and what could not be read.
+From each restart the search goes in two ways, forward and backward. A way yields windows: 4 GNOs of
+each interval, then 8, 16 and so on (`_sizes`). A way ends when its last window agreed.
+
+Example: server `a` has committed UUID:1-100. It lost :91-100 in a crash, and reused :91-95 since.
+The other server has :1-100, as `a` had sent them before.
+
+    request 1    forward :91-94, backward :87-90    :91-94 differ, :87-90 agree
+    request 2    forward :95                        it differs; nothing of `a` is left
+
+The result has :91-95, each with both versions. A request reads the windows of all open ways from
+each log, because a request costs more than the transactions in it.
+
+Invariants: a GTID counts as compared only if both versions were read. What is purged, or cannot be
+read, is in `unread` with the reason. Each window of a way is disjoint from those before it, so the
+search ends: at the end of the logs, or at COMPARED_MAX, and then the result is marked as cut.
+
+Why simpler ways fail: to compare all transactions reads both logs as a whole, which an audit of a
+server in use must not do. To compare the sets shows nothing: both servers have every one of these
+GTIDs. To compare only the last transactions misses a restart long ago, after which 1,000 others
+agreed. To stop at the first that agrees in one way would miss the other way.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -33,9 +57,11 @@ from binlog.content.compare import (
     Version,
     compare_versions,
 )
+from binlog.content.server_starts import ServerStart
 from binlog.errors import BinlogError
 from binlog.scan import EventGroup
 from gtid import Gtid, GtidSet, Tsid
+from gtid.counted_nouns import counted
 
 # How many own transactions are compared first after a restart, and at most if they differ. Lost
 # transactions are those that were not synced to disk: at most a few seconds of work.
@@ -46,15 +72,6 @@ COMPARED_MAX: Final = 20_000
 _ALL: Final = 2**63  # above the highest GNO: a run, or one file of it, in a single set
 # How many of the requested transactions are read and compared together.
 GIVEN_AT_ONCE: Final = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """A restart of a server, identified by the log that began then."""
-
-    file: str
-    # Seconds since 1970, by the server's clock.
-    started_at_seconds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +98,16 @@ class ComparedLogs(Protocol):
     def has_each_once(self) -> bool:
         """Return whether `groups_of` never yields two transactions with one GTID."""
 
-    def starts(self) -> Iterator[Start | Unread]:
+    def starts(self) -> Iterator[ServerStart | Unread]:
         """Return the restarts to check, the latest first."""
 
-    def own_since(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
+    def own_since(self, start: ServerStart, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
         """Yield the GTIDs that the server itself committed between a restart and the next one.
 
         Each set has the first `next(sizes)` GNOs of each remaining interval (`first_of_each`).
         """
 
-    def own_before(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
+    def own_before(self, start: ServerStart, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
         """Yield the unpurged GTIDs that the server itself committed before a restart.
 
         Each set has the last `next(sizes)` GNOs of each remaining interval (`last_of_each`).
@@ -109,15 +126,14 @@ class Compared:
 
     comparisons: tuple[Comparison, ...]
     gtids: GtidSet  # all GTIDs that were compared
-    starts: tuple[tuple[str, Start], ...]  # the restarts that were checked, with the server's name
+    starts: tuple[ServerStart, ...]  # the restarts that were checked
     unread: tuple[Unread, ...]
     is_cut: bool = False  # a limit was reached while transactions still differed
 
 
-def counted(gtids: GtidSet) -> str:
+def gtids_in_words(gtids: GtidSet) -> str:
     """Return the number of GTIDs and the set as text: `3 GTIDs, UUID:1-3`."""
-    number = gtids.gtid_count
-    return f"{number:,} GTID{'' if number == 1 else 's'}, {gtids.shortened()}"
+    return f"{counted(gtids.gtid_count, 'GTID')}, {gtids.shortened()}"
 
 
 def compare_after_starts(
@@ -188,7 +204,7 @@ class ContentSearch:
         self._right = right
         self._found: dict[Gtid, Comparison] = {}
         self._gtids = GtidSet()
-        self._starts: list[tuple[str, Start]] = []
+        self._starts: list[ServerStart] = []
         self._unread: dict[Unread, None] = {}
         self._is_cut = False
         self._read: dict[str, dict[Gtid, Version]] = {}  # by log, for the next comparison only
@@ -202,12 +218,12 @@ class ContentSearch:
                 if isinstance(start, Unread):
                     self.note(start)
                     continue
-                self._starts.append((origin.name, start))
+                self._starts.append(start)
                 self._look_after(origin, start)
         except BinlogError as error:
             self.note(Unread(origin.name, str(error)))
 
-    def _look_after(self, origin: ComparedLogs, start: Start) -> None:
+    def _look_after(self, origin: ComparedLogs, start: ServerStart) -> None:
         """Compare forward and backward from a restart, in each direction while they differ.
 
         The sets of both directions are requested together: one request to each server.
@@ -287,7 +303,7 @@ class ContentSearch:
         return found
 
     def _note_gone(self, logs: ComparedLogs, gone: GtidSet) -> None:
-        text = f"purged, or never in these logs: {counted(gone)}"
+        text = f"purged, or never in these logs: {gtids_in_words(gone)}"
         self.note(Unread(logs.name, text, is_lasting=True))
 
     def held(self, wanted: GtidSet) -> GtidSet:
@@ -326,7 +342,9 @@ class ContentSearch:
             absent = chunk - self._gtids
             if absent and len(self._unread) == unread:
                 names = f"{self._left.name}, {self._right.name}"
-                self.note(Unread(names, f"not in both logs: {counted(absent)}", is_lasting=True))
+                self.note(
+                    Unread(names, f"not in both logs: {gtids_in_words(absent)}", is_lasting=True)
+                )
 
     def compare(self, wanted: GtidSet) -> GtidSet:
         """Compare some transactions; return those after which the search continues."""

@@ -121,6 +121,19 @@ class Catalogue:
     databases: dict[str, Database] = field(default_factory=dict)
     temporary: set[TemporaryTable] = field(default_factory=set)
 
+    def is_absent(self, key: TableKey) -> bool:
+        """Return whether a table certainly does not exist."""
+        held = self.entries.get(key)
+        if held is not None:
+            return held.state is State.ABSENT
+        database = self.databases.get(key.schema)
+        return database is not None and database.is_whole
+
+    def charset_of(self, schema: str) -> str | None:
+        """Return the default charset of a database; None if it is not known."""
+        database = self.databases.get(schema)
+        return database.charset if database is not None else None
+
 
 def entry_at(entries: Iterable[Entry], place: Place) -> Entry | None:
     """Return the entry that is valid at a place; of two at the same place, the last in order."""

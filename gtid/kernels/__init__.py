@@ -11,5 +11,5 @@ Every kernel uses this layout. gtid/layout.py allocates the arrays, and gtid/col
    strictly within a run, and no run is empty. So equal rows have equal arrays.
 2. Comparing the words of a key, in order, is the same as comparing the bytes of UUID and tag.
 3. A kernel writes to arrays that its caller has made large enough, and reports how much it wrote.
-4. gtid/text.py defines the grammar; a property test compares the kernels with it.
+4. gtid/gtid_text.py defines the grammar; a property test compares the kernels with it.
 """

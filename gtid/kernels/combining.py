@@ -39,7 +39,18 @@ copied if the table has BOTH and skipped otherwise. The binary search of gtid/bo
 used here: passing over 256 boundaries takes the kernel as long as one look-up takes Python.
 
 A row is merged in the same way at the level of keys: a TSID that is missing in one row is combined
-with an empty sequence.
+with an empty sequence. Example: u:1-5,v:7 minus u:2,w:1, where u < v < w.
+
+    key   left    right   swept with table 1     appended
+    u     1, 6    2, 3    1, 2, 3, 6             a run of u: 1:3-5
+    v     7, 8    none    7, 8                   a run of v: 7
+    w     none    1, 2    none                   nothing: `reached` is still `bound`
+
+A run is appended only if the sweep wrote a boundary, so no TSID without numbers gets into a result.
+
+`sweep_finds` and `find_rows` answer whether a result has any number, as "is a subset" does with
+table 1. They write nothing and stop at the first one. Where only one row has a TSID, its first bit
+decides without a look at the numbers, because a run is never empty.
 """
 
 from __future__ import annotations

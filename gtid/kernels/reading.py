@@ -1,4 +1,4 @@
-"""Reads the text of GTID sets, one row at a time, with the grammar of gtid/text.py.
+"""Reads the text of GTID sets, one row at a time, with the grammar of gtid/gtid_text.py.
 
 How it works
 ------------
@@ -28,12 +28,32 @@ The reader does not sort or merge. In the same pass it determines two facts abou
   space, capitals, leading zeros, `5-5`, a UUID that is repeated, an unused tag, or a missing
   ORDERLY clear it.
 
+Examples of both facts, with u and v for UUIDs where u < v:
+
+    text                 runs                 facts
+    u:1-2:5,v:7          u 1,3,5,6; v 7,8     ORDERLY, EXACT
+    u:5:1-2              u 5,6,1,3            none: 1 is below the end of 5
+    u:1-2:3              u 1,3,3,4            none: 3 touches the end of 1-2, so it is one interval
+    v:7,u:1              v 7,8; u 1,2         none: the key of u is below the one before
+    u:1, v:7             u 1,2; v 7,8         ORDERLY: only the text has a blank too many
+    u:05                 u 5,6                ORDERLY: a leading zero
+    u:3-2                                     ORDERLY: an empty interval is no run
+    u:1:x:2:1-9          u 1,2; u:x 2,3,1,10  none, and only that row is folded
+
+So a row that is not ORDERLY is never EXACT, and a row that is EXACT is never written again.
+
 The first error ends the row. It is reported as a code and a position; EXPECTED has the message of
 each code. A row with an error leaves no runs: the caller continues at the old `run` and `bound`.
 
 The number of colons bounds the number of runs, and twice that number bounds the boundaries, because
 each interval and each tag has a colon before it. So `count_colons` is enough to allocate the arrays
 before reading, and no kernel has to grow an array.
+
+The limits of a row are checked before it is read, because a server or a file may send any text. Its
+bytes are known. Each interval has a colon, and n bytes have at most n colons. So the colons are
+only counted for a row with more bytes than intervals are permitted. `read_rows` writes rows[row]
+before it reads a row. So a row that is null, too large or faulty is an empty one in the layout,
+and later rows begin where it would have begun.
 
 A parser in Python or a regular expression for each row costs objects for each interval. Reading
 first and validating the order later would need a second pass over all rows.
@@ -194,7 +214,10 @@ def _read_entry(
 
 @inlined
 def _open_run(first_run: int, run: int, bound: int, keys: Words, run_bounds: Numbers) -> int:
-    """Begin a run, whose key is already written; return a mask for the truths of its row."""
+    """Begin a run, whose key is already written; return a mask for the truths of its row.
+
+    Keys must ascend strictly: an equal key is a TSID that the row has in two places.
+    """
     run_bounds[run] = bound
     is_behind = run == first_run or key_order(keys, run - 1, keys, run) < 0
     return ORDERLY | EXACT if is_behind else EXACT
@@ -260,7 +283,11 @@ def read_rows(
 
 @kernel
 def read_uuids(address: int, offsets: Numbers, high: Words, low: Words, exact: Flags) -> None:
-    """Read a column of UUIDs. `exact` selects the rows, and receives which are canonical."""
+    """Read a column of UUIDs. `exact` selects the rows, and receives which are canonical.
+
+    A UUID in another form is not exact. Servers print one form only, so such a row is left to the
+    caller instead of a second parser here.
+    """
     for row in range(len(exact)):
         begin, end = address + offsets[row], address + offsets[row + 1]
         if exact[row]:

@@ -24,7 +24,7 @@ from gtid.kernels.eight_bytes import (
 )
 from gtid.tsid import TAG_CHARS_MAX, UUID_CHARS
 
-# Messages by code; 0 is a row without a fault. The messages are those of gtid/text.py.
+# Messages by code; 0 is a row without a fault. The messages are those of gtid/gtid_text.py.
 EXPECTED: Final = (
     "",
     "a UUID",

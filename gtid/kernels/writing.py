@@ -25,6 +25,17 @@ null row is a row with no bytes.
 `_write_number` counts the digits first and then writes from the last digit to the first, two at a
 time from a table of 100 pairs. Thus the digits need no reversal, and each division yields two. A
 string per interval in Python, or one text per row that is joined later, would allocate for each.
+
+Example: 40713 has 5 digits. 40713 = 407 * 100 + 13 writes "13" at the end, 407 = 4 * 100 + 7 writes
+"07" before it, and 4 is below 10, so one digit "4" is left for the first place.
+
+Invariants:
+
+* `at` is always the offset of the next byte, and never above what the caller has allocated: a run
+  needs a comma, a UUID, a colon and a tag, and an interval two numbers of 19 digits and two signs.
+* The text of a valid row is canonical: gtid_text.py reads it back as the same set, and writes the
+  same bytes. Property tests compare both.
+* A row that is not valid has no bytes, so its offset equals that of the next row.
 """
 
 from __future__ import annotations

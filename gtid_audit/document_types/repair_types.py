@@ -18,6 +18,7 @@ from repair.repair_plan import (
     NotChosen,
     NotPlanned,
 )
+from repair.scripts.procedure import Procedure
 from repair.scripts.steps import Check, Step
 from topology.documents.dataclass_types import parts_of_dataclass, type_of_dataclass
 from topology.documents.plain_types import (
@@ -87,8 +88,14 @@ CHECKED_DATA: Final = document_of(
     ),
 )
 
+_OF_PROCEDURE: Final = parts_of_dataclass(Procedure, without=("needs",))
+_PARTS: Final = {
+    **parts_of_dataclass(Step, without=("effect", "checks", "procedure")),
+    **_OF_PROCEDURE,
+}
+_FIRST: Final = ("number", "server", "host", "port", "title", "why", "finding_ids")
 _STEP: Final = record_of(
-    **parts_of_dataclass(Step, without=("effect", "checks")),
+    **{name: _PARTS[name] for name in dict.fromkeys((*_FIRST, *_OF_PROCEDURE, *_PARTS))},
     checks=list_of(record_of(**parts_of_dataclass(Check), script=TEXT)),
     action=TEXT,
     change=map_of(ANYTHING),  # its `type` names the action; the other fields depend on it

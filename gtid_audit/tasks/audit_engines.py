@@ -57,8 +57,8 @@ def results_stored(
     require_spark()
     from spark_audit.adapters.local_results import write_results_locally
     from spark_audit.adapters.result_place import ResultsDiffer
-    from spark_audit.adapters.runs import RunName
     from spark_audit.summary import MalformedSummary
+    from topology.adapters.run_directory import RunName
 
     try:
         return write_results_locally(

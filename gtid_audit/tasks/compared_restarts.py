@@ -14,7 +14,7 @@
 import json
 import os
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 from uuid import UUID, uuid4
@@ -53,21 +53,6 @@ def difference_from_plain(plain: dict[str, Any]) -> KnownDifference:
     source, replica = map(UUID, plain["server_uuids"])
     difference = {**ADDED_TO_DIFFERENCE, **plain["difference"]}
     return KnownDifference(DIFFERENCE.read(difference), (source, replica))
-
-
-@dataclass(slots=True)
-class ProcessMemory:
-    """Memory for the lifetime of a process: the service."""
-
-    remembered: Remembered = field(default_factory=Remembered)
-
-    def read(self) -> Remembered:
-        """Return what the last audit of this process stored."""
-        return self.remembered
-
-    def write(self, remembered: Remembered) -> None:
-        """Store it for the next audit of this process."""
-        self.remembered = remembered
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from pymysql.cursors import DictCursor
 
 from binlog.adapters.compare_server import ComparedServer, ServerCompared, uuid_or_none
 from binlog.adapters.server_errors import read_answer
+from binlog.adapters.set_statements import HELD_SETS
 from gtid import GtidSet
 from gtid_audit.operands.logs_from_operands import LogFiles, LogOperand, LogServer
 
@@ -17,8 +18,7 @@ if TYPE_CHECKING:  # needs more packages than live servers do
 Side: TypeAlias = "ServerCompared | FilesCompared"
 
 _FACTS: Final = (
-    "SELECT @@GLOBAL.server_uuid AS server_uuid, @@GLOBAL.gtid_executed AS executed,"
-    " @@GLOBAL.gtid_purged AS purged, UNIX_TIMESTAMP() AS moment"
+    f"SELECT @@GLOBAL.server_uuid AS server_uuid, {HELD_SETS}, UNIX_TIMESTAMP() AS moment"
 )
 
 _VARIABLES: Final = (

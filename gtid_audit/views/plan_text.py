@@ -101,13 +101,13 @@ def _check(step: Step, check: Check) -> RenderableType:
 
 def _step(step: Step) -> RenderableType:
     rows = (
-        ("on", f"{step.server} ({address_of(step)}), about {step.estimated_seconds} s"),
+        ("on", f"{step.server} ({address_of(step)}), about {step.procedure.estimated_seconds} s"),
         ("why", step.why),
-        ("risk", step.risk),
-        ("undo", step.undo),
+        ("risk", step.procedure.risk),
+        ("undo", step.procedure.undo),
         ("script", step.file_name),
     )
-    return _numbered(f"{step.number}. {step.title}", rows)
+    return _numbered(f"{step.number}. {step.procedure.title}", rows)
 
 
 def _numbered(title: str, rows: Iterable[tuple[str, str]]) -> RenderableType:

@@ -30,12 +30,12 @@ from uuid import UUID
 
 import pymysql
 
+from binlog.adapters.server_errors import server_words
 from repair.adapters.journal import JournalWriter
 from repair.adapters.script_runner import (
     ScriptStopped,
     ServerBusy,
     ServerLock,
-    error_words,
     open_session,
     run_script,
 )
@@ -122,7 +122,7 @@ class PlanApplier:
             try:
                 lock = held.enter_context(ServerLock(self.targets[name]))
             except (ServerBusy, pymysql.MySQLError, OSError) as error:
-                words = str(error) if isinstance(error, ServerBusy) else error_words(error)
+                words = str(error) if isinstance(error, ServerBusy) else server_words(error)
                 raise _Ended(
                     EventKind.ERROR,
                     ProcedureState.FAILED,
@@ -160,7 +160,7 @@ class PlanApplier:
                     sending=lambda statement: self._sending(script, statement),
                 )
         except (pymysql.MySQLError, OSError) as error:
-            raise self._failed(script, f"cannot connect: {error_words(error)}") from error
+            raise self._failed(script, f"cannot connect: {server_words(error)}") from error
         except ScriptStopped as stopped:
             raise self._failed(script, _words(stopped)) from stopped
         if printed != script.proves:

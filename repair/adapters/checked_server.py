@@ -7,20 +7,20 @@ import pymysql
 from pymysql.constants import ER
 
 from binlog.adapters.server_errors import server_words
+from binlog.adapters.set_statements import SETTLED_SETS
 from binlog.quoting import quote_identifier, quote_string
 from gtid import GtidSet
 from repair.data_check.checked_tables import SYSTEM_SCHEMAS, CheckedTable, JsonForm, tables_from
 from repair.data_check.part_queries import SESSION
-from topology.adapters.answers import Row, only_row, rows_of
+from topology.adapters.answered_rows import Row, only_row, rows_of
 from topology.adapters.connection import Connection, connect
-from topology.adapters.status import parse_owned
+from topology.adapters.settled_sets import settled_in
 from topology.readings.target import ServerTarget
 from topology.readings.version import ServerVersion
 
 _DENIED: Final = frozenset(
     {ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR}
 )
-_SETS: Final = "SELECT @@GLOBAL.gtid_owned AS owned, @@GLOBAL.gtid_executed AS executed"
 _VERSION: Final = "SELECT VERSION() AS version"
 _JSON_TABLE: Final = ServerVersion(8, 0, 4)
 _NOT_OURS: Final = ", ".join(map(quote_string, SYSTEM_SCHEMAS))
@@ -84,8 +84,8 @@ class CheckedServer:
 
     def executed(self) -> GtidSet:
         """Return what is executed or being committed: its rows may be visible already."""
-        row = only_row(self.rows(_SETS, "executed"), _SETS)
-        return GtidSet.parse(str(row["executed"])) | parse_owned(str(row["owned"]))
+        owned, executed = settled_in(self.rows(SETTLED_SETS, "executed"))
+        return executed | owned
 
     def server_uuid(self) -> UUID:
         """Return which server it is."""

@@ -57,7 +57,7 @@ from repair.data_check.part_queries import (
     shown_key,
 )
 from repair.sql.script import transactions
-from topology.adapters.answers import only_row
+from topology.adapters.answered_rows import only_row
 from topology.readings.target import ServerTarget
 
 _PART_ROWS_MIN: Final = 100

@@ -14,7 +14,8 @@ from dataclasses import replace
 
 import pymysql
 
-from repair.adapters.script_runner import CONNECT_SECONDS_MAX, error_words
+from binlog.adapters.server_errors import server_words
+from repair.adapters.script_runner import CONNECT_SECONDS_MAX
 from repair.applying.written_plan import UnusablePlan, WrittenPlan
 from topology.adapters.connection import connect
 from topology.readings.target import ServerTarget
@@ -35,7 +36,7 @@ def match_servers(plan: WrittenPlan, targets: Sequence[ServerTarget]) -> dict[st
         try:
             uuid = _uuid_of(target)
         except (pymysql.MySQLError, OSError) as error:
-            silent.append((target, f"{target.name}: {error_words(error)}"))
+            silent.append((target, f"{target.name}: {server_words(error)}"))
             continue
         name = by_uuid.get(uuid)
         if name is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pymysql
 from pymysql.cursors import Cursor
 
+from binlog.adapters.set_statements import EXECUTED
 from binlog.quoting import quote_identifier
 from gtid import GtidSet
 from repair.content.definition_parts import DifferingDefinition, bytes_of, questions_of
@@ -111,7 +112,7 @@ def _values(drift: ObjectDrift, source: Connection) -> tuple[bool | None, GtidSe
     table = f"{quote_identifier(drift.key.schema)}.{quote_identifier(drift.key.name)}"
     exists = f"EXISTS (SELECT 1 FROM {table} WHERE {' OR '.join(conditions)})"  # noqa: S608
     try:
-        [executed] = _one_row(source, ("@@GLOBAL.gtid_executed",))
+        [executed] = _one_row(source, (EXECUTED,))
         [found] = _one_row(source, (exists,))
     except pymysql.MySQLError:
         return None, GtidSet()

@@ -22,6 +22,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from binlog.adapters.server_errors import server_words
+from binlog.adapters.set_statements import EXECUTED
 from binlog.quoting import quote_identifier
 from binlog.rows.tables import RowTable
 from binlog.rows.values import ABSENT, Image, Value
@@ -271,7 +272,7 @@ class RowReader:
 
     def _executed(self) -> GtidSet:
         with self._connection.cursor(Cursor) as cursor:
-            cursor.execute("SELECT @@GLOBAL.gtid_executed")
+            cursor.execute(f"SELECT {EXECUTED}")
             [(gtids,)] = cursor.fetchall()
         return GtidSet.parse(gtids)
 

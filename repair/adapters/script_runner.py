@@ -15,7 +15,7 @@ from typing import Final, Self
 
 import pymysql
 
-from binlog.adapters.server_errors import server_error
+from binlog.adapters.server_errors import server_error, server_words
 from repair.applying.script_reader import BrokenScript, ScriptReader
 from topology.adapters.connection import Connection, connect
 from topology.readings.target import ServerTarget
@@ -45,13 +45,6 @@ class ScriptStopped(Exception):
 
 class ServerBusy(Exception):
     """Another repair holds the lock of a server."""
-
-
-def error_words(error: pymysql.MySQLError | OSError) -> str:
-    """Return the text of an error, with its number if the server has one."""
-    if isinstance(error, pymysql.MySQLError) and len(error.args) > 1:
-        return f"error {error.args[0]}: {error.args[1]}"
-    return str(error)
 
 
 def open_session(target: ServerTarget) -> Connection:
@@ -107,7 +100,7 @@ def _stopped(statement: str, error: pymysql.MySQLError | OSError) -> ScriptStopp
     if number == _REFUSED_VALUE and message is not None:
         return ScriptStopped(statement, message[1], is_guard=True)
     is_lost = isinstance(error, OSError) or server_error(error) is None
-    return ScriptStopped(statement, error_words(error), is_guard=False, is_lost=is_lost)
+    return ScriptStopped(statement, server_words(error), is_guard=False, is_lost=is_lost)
 
 
 class ServerLock:

@@ -29,13 +29,12 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 import pymysql
-from pymysql.cursors import DictCursor
 
 from binlog.adapters.heads_server import facts_of_server
 from binlog.adapters.schema_changes import ServerChanges
 from binlog.adapters.server_errors import read_answer, server_words
+from binlog.adapters.shown_definitions import show_create_table, shown_definition
 from binlog.errors import BinlogError, UnexpectedAnswer
-from binlog.quoting import quote_identifier
 from binlog.schema.check import column_misfit
 from binlog.schema.show_create import definition_from_create
 from binlog.schema.sql_words import CannotFollow
@@ -52,9 +51,6 @@ if TYPE_CHECKING:
 # How much log after a transaction is read for changes of its tables: with and without kernels.
 LOG_BYTES_MAX: Final = 4 << 30
 LOG_BYTES_WITHOUT_KERNELS_MAX: Final = 512 << 20
-
-# ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE.
-_NOT_THERE: Final = frozenset({1049, 1146})
 
 Note = Callable[[str], None]
 
@@ -80,22 +76,17 @@ class Definitions:
         return self._known[schema, table]
 
     def _asked(self, schema: str, table: str) -> TableDefinition | None:
-        name = f"{quote_identifier(schema)}.{quote_identifier(table)}"
         try:
-            with (
-                read_answer(f"the table {schema}.{table}"),
-                self._connection.cursor(DictCursor) as cursor,
-            ):
-                cursor.execute(f"SHOW CREATE TABLE {name}")
-                [row] = cursor.fetchall()
-            if "Create Table" in row:
-                text = self.texts[schema, table] = str(row["Create Table"])
+            with read_answer(f"the table {schema}.{table}"):
+                shown = shown_definition(self._connection, show_create_table(schema, table))
+            if shown.table_text is not None:
+                text = self.texts[schema, table] = shown.table_text
                 return definition_from_create(text, schema=schema)
-            reason = "it is a view"
+            if shown.absent:
+                self.missing.add((schema, table))
+            reason = shown.absent or "it is a view"
         except pymysql.MySQLError as error:
             reason = server_words(error)
-            if error.args and error.args[0] in _NOT_THERE:
-                self.missing.add((schema, table))
         except (CannotFollow, UnexpectedAnswer) as error:
             reason = str(error)
         self._note(f"{schema}.{table}: its definition was not read: {reason}")

@@ -17,13 +17,13 @@ from topology.readings.vendors import row_of
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """An action as a script and as text, from which a step is made."""
+    """An action as a script and as text: what a step runs, and what it says about it."""
 
     title: str
     preconditions: tuple[Guard, ...]
     statements: tuple[str, ...]
     verifications: tuple[Guard, ...]
-    check: str
+    check: str  # what the operator may check
     undo: str
     estimated_seconds: int
     estimate_assumes: str

@@ -25,6 +25,7 @@ from dataclasses import replace
 
 from binlog.quoting import quote_string
 from gtid import GtidSet
+from gtid.counted_nouns import counted
 from repair.content.transaction_content import key_condition
 from repair.model.actions import MakeRowsAlike, RedoTransactions, UndoRows
 from repair.model.replication_model import ModelServer
@@ -70,7 +71,7 @@ def undo_rows(action: UndoRows, setting: Setting) -> Procedure:
     """Return the script that sets the rows of one table back, as one unlogged transaction."""
     server, table, count = action.server, action.rows[0].table, len(action.rows)
     written = make_rows_alike(MakeRowsAlike(server, server, action.rows), setting)
-    rows = f"{count} row{'s' if count > 1 else ''}"
+    rows = counted(count, "row")
     what = transactions(action.gtids.gtid_count)
     return replace(
         written,

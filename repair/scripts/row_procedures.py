@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 
 from binlog.rows.tables import RowTable
 from binlog.rows.values import ABSENT, Image, RowChange
+from gtid.counted_nouns import counted
 from repair.content.row_versions import RowVersions
 from repair.model.actions import MakeRowsAlike
 from repair.scripts.procedure import Procedure, Setting
@@ -44,7 +45,7 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
     """Return the script that writes the source's version of each row, as one transaction."""
     server, table = action.server, action.rows[0].table
     count = len(action.rows)
-    rows = f"{count} row{'s' if count > 1 else ''}"
+    rows = counted(count, "row")
     until = action.until_executed
     settled = f" OR GTID_SUBSET({literal(until)}, @@GLOBAL.gtid_executed)" if until else ""
     return Procedure(

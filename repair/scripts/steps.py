@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 
 from repair.model.actions import Action, MakeRowsAlike, UndoRows
+from repair.scripts.procedure import Procedure
 from repair.sql.guard import Guard
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
@@ -62,24 +63,13 @@ class Step:
     """
 
     number: int
-    effect: Action = field(repr=False)  # the simulated action; the other fields describe it
+    effect: Action = field(repr=False)  # the simulated action, which the procedure executes
     server: str
     host: str
     port: int
-    title: str
+    procedure: Procedure  # the script, and its description
     why: str
     finding_ids: tuple[str, ...]
-    preconditions: tuple[Guard, ...]
-    statements: tuple[str, ...]
-    verifications: tuple[Guard, ...]
-    check: str  # what the operator may check
-    undo: str
-    estimated_seconds: int
-    estimate_assumes: str
-    if_stopped: str
-    risk: str
-    warnings: tuple[str, ...] = ()
-    session: tuple[str, ...] = ()  # session settings before the first precondition
     # This step's server, then every other server that the step changes in the model.
     before: tuple[ExpectedState, ...] = ()
     after: tuple[ExpectedState, ...] = ()
@@ -90,7 +80,7 @@ class Step:
     def __post_init__(self) -> None:
         assert self.number > len(self.checks), "scripts are counted from 1, checks first"
         assert self.finding_ids, "a step answers a finding"
-        assert self.verifications, "a step checks whether it has reached its goal"
+        assert self.procedure.verifications, "a step checks whether it has reached its goal"
 
     @property
     def action(self) -> str:

@@ -17,6 +17,7 @@ from enum import Enum
 
 from binlog.quoting import quote_string
 from gtid import Gtid
+from gtid.counted_nouns import counted
 from repair.sql.guard import (
     ACCEPTS_WRITES,
     CLIENT_KEEPS_COMMENTS,
@@ -89,7 +90,7 @@ def script_lines(
     `caveats` are assumptions that the script cannot check; the operator reads them first.
     """
     count = len(replayed)
-    what = replayed[0].label if count == 1 else f"{count} transactions"
+    what = replayed[0].label if count == 1 else counted(count, "transaction")
     unlike = _unlike(replayed)
     under = _OLD_GTIDS if any(each.gtid for each in unlike) else _NEW_GTIDS
     yield from _paragraph(_HEADS[direction].format(what=what, under=under))
@@ -129,7 +130,7 @@ def script_lines(
                 yield from guard.statements()
             yield from _under_gtid(each.gtid, each.lines)
     yield ""
-    done = f"{direction.value} of {count} transaction{'s' if count > 1 else ''}"
+    done = f"{direction.value} of {counted(count, 'transaction')}"
     yield f"SELECT IF(@go, 'done', 'NOT done') AS {quote_string(done)};"
 
 

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from binlog.quoting import quote_string
 from gtid import Gtid, GtidSet
+from gtid.counted_nouns import counted
 from repair.sql.channel_queries import ChannelAddress, ChannelQuestions, channels_are
 from repair.sql.guard import Guard
 from repair.sql.statement_sql import DELIMITER
@@ -341,7 +342,7 @@ def literal(gtids: GtidSet) -> str:
 
 def transactions(count: int, kind: str = "") -> str:
     """Return the number of transactions as text."""
-    return f"{count:,} {kind}transaction" + ("" if count == 1 else "s")
+    return counted(count, f"{kind}transaction")
 
 
 def short(statement: str) -> str:

@@ -13,12 +13,12 @@ import glob
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from binlog.adapters.byte_ranges import CHUNK_BYTES
+from binlog.adapters.byte_ranges import CHUNK_BYTES, read_between
 from binlog.decode import FIRST_POSITION, decode_event
 from binlog.errors import BinlogError
 from binlog.event_types import EventType
@@ -132,16 +132,9 @@ def _bytes_of(file: str) -> int:
 
 def _facts_of(path: Path) -> LogFacts:
     """Read the events at the start of a file. Raises BinlogError, OSError."""
-    with path.open("rb") as file:
-        opening = file.read(FIRST_POSITION + HEADER_BYTES)
-
-        def read_from(position: int) -> Iterable[bytes]:
-            file.seek(position)
-            while position < _HEAD_BYTES_MAX and (chunk := file.read(_HEAD_CHUNK_BYTES)):
-                position += len(chunk)
-                yield chunk
-
-        head: LogHead = read_head(read_from(0), file=path.name)
+    chunks = read_between(path, 0, _HEAD_BYTES_MAX, chunk_bytes=_HEAD_CHUNK_BYTES)
+    opening = next(chunks, b"")
+    head: LogHead = read_head(chain([opening], chunks), file=path.name)
     first = parse_header(opening, FIRST_POSITION)
     return LogFacts(
         previous_gtids=head.previous_gtids,
@@ -189,9 +182,7 @@ def _rotated_to(path: Path, follower: str) -> int | None:
         length = HEADER_BYTES + body_bytes + more
         if size < FIRST_POSITION + length:
             continue
-        with path.open("rb") as file:
-            file.seek(size - length)
-            raw = file.read(length)
+        raw = b"".join(read_between(path, size - length, size))
         header = parse_header(raw)
         is_it = (header.type_code, header.event_bytes) == (EventType.ROTATE, length)
         if not is_it or header.end_log_pos != size % _POSITION_END:

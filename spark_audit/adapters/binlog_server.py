@@ -13,8 +13,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Final, TypeVar
-from uuid import UUID
+from typing import TypeVar
 
 import pyarrow as pa
 import pymysql
@@ -31,15 +30,10 @@ from spark_audit.adapters.option_texts import Credentials
 from spark_audit.adapters.pickled_accounts import packed, unpacked
 from spark_audit.ledger_schema import LedgerRows
 from topology.adapters.connection import Connection
-from topology.adapters.gtid_server import connect_for_logs
+from topology.adapters.gtid_server import ServerSets, connect_for_logs, read_sets
 from topology.adapters.inventory.secrets import environment
 from topology.adapters.inventory.targets import Accounts
 from topology.readings.target import ServerTarget
-
-_SETS: Final = (
-    "SELECT @@GLOBAL.gtid_purged AS gtid_purged, @@GLOBAL.gtid_executed AS gtid_executed,"
-    " @@GLOBAL.server_uuid AS server_uuid"
-)
 
 T = TypeVar("T")
 
@@ -50,15 +44,6 @@ class ServerUnread(Exception):
 
 class TransactionsLacking(Exception):
     """The server sent all it has of the wanted set, and some transactions did not arrive."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerSets:
-    """The GTID sets and the UUID that a server reports."""
-
-    server_uuid: UUID
-    gtid_purged: GtidSet
-    gtid_executed: GtidSet
 
 
 class ServerPartition(InputPartition):
@@ -150,12 +135,7 @@ class SetQueries:
 
 
 def _asked(connection: Connection, target: ServerTarget) -> ServerSets:
-    row = _translated(target, lambda: _first_row(connection))
-    return ServerSets(
-        UUID(row["server_uuid"]),
-        GtidSet.parse(row["gtid_purged"]),
-        GtidSet.parse(row["gtid_executed"]),
-    )
+    return _translated(target, lambda: read_sets(connection))
 
 
 def rows_from(
@@ -207,14 +187,6 @@ def _rows_of(
 def _connected(target: ServerTarget, options: BinlogOptions) -> Connection:
     seconds = options.timeout_seconds_max
     return _translated(target, lambda: connect_for_logs(target, timeout_seconds_max=seconds))
-
-
-def _first_row(connection: Connection) -> dict[str, str]:
-    with connection.cursor() as cursor:
-        cursor.execute(_SETS)
-        row = cursor.fetchone()
-    assert row is not None, "a SELECT without FROM has a row"
-    return row
 
 
 def _translated(target: ServerTarget, ask: Callable[[], T]) -> T:

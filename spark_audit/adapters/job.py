@@ -24,13 +24,14 @@ from spark_audit.adapters.beside_rows import beside_rows
 from spark_audit.adapters.evaluated_files import UnwritableTable, evaluated_files, evaluated_frame
 from spark_audit.adapters.results import Results, write_results
 from spark_audit.adapters.run_checks import record_at
-from spark_audit.adapters.runs import RunName, runs_newest_first
+from spark_audit.adapters.runs import runs_newest_first
 from spark_audit.adapters.storage import storage_of
 from spark_audit.adapters.stored_pieces import Piece, pieces_of
 from spark_audit.evaluated_rows import rows_of_audits
 from spark_audit.run_context import Gaps
 from spark_audit.schema import EVALUATED, SNAPSHOTS
 from spark_audit.transforms import evaluated_of
+from topology.adapters.run_directory import RunName
 from topology.adapters.stored_runs import NoSnapshots, UnreadableSnapshots, files_of_run, latest_run
 from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy

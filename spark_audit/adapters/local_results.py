@@ -15,8 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spark_audit.adapters.result_place import ResultPlace
-from spark_audit.adapters.runs import RunName
-from spark_audit.adapters.storage import LocalStorage
 from spark_audit.evaluated_rows import rows_of_audits
 from spark_audit.result_columns import CLUSTER_SCHEMA, FINDING_SCHEMA, UNKNOWN_SCHEMA
 from spark_audit.result_records import (
@@ -26,6 +24,7 @@ from spark_audit.result_records import (
     tables_of,
 )
 from spark_audit.summary import LOCAL_DIGEST, FleetSummary
+from topology.adapters.run_directory import LocalStorage, RunName
 from topology.adapters.snapshot_columns import records_of_table, table_of_records
 from topology.catalogue.findings import ClusterAudit, Finding
 from topology.documents.records import Record, finding_from_record

@@ -5,16 +5,15 @@ adapters/results.py explains the layout and its invariants. This module knows no
 
 from dataclasses import dataclass, fields
 from typing import Final
-from uuid import uuid4
 
-from spark_audit.adapters.runs import COMPLETE, RunName, latest_before
+from spark_audit.adapters.runs import latest_before
 from spark_audit.adapters.storage import Storage
 from spark_audit.summary import FleetSummary, MalformedSummary, policy_digest
+from topology.adapters.run_directory import COMPLETE, RunName, complete_draft, new_draft
 from topology.policy import Policy
 
 AUDITS_BELOW: Final = "audits"
 _SUMMARY: Final = "_summary.json"
-_WRITING: Final = "_writing-"
 
 
 class ResultsDiffer(Exception):
@@ -51,17 +50,13 @@ class ResultPlace:
     @property
     def new_draft(self) -> str:
         """Return a directory for a draft, with another name each time."""
-        return f"{self.root}/{_WRITING}{uuid4().hex}"
+        return new_draft(self.root)
 
     def publish(self, summary: FleetSummary, *, draft: str) -> None:
         """Make the tables of a draft the complete results."""
-        storage = self.storage
-        storage.write_text(f"{draft}/{_SUMMARY}", summary.to_text())
-        storage.make_durable(draft)  # or the mark could survive a power loss without the tables
-        storage.write_text(f"{draft}/{COMPLETE}", "")
-        storage.make_durable(draft)
+        complete_draft(self.storage, draft, {_SUMMARY: summary.to_text()})
         if draft != self.path:
-            storage.rename(draft, self.path)
+            self.storage.rename(draft, self.path)
 
     def require_same(self, kept: FleetSummary, made: FleetSummary) -> None:
         """Raise ResultsDiffer unless the run, evaluated again, gives the kept results.

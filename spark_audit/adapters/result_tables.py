@@ -16,7 +16,6 @@ from pyspark.sql.types import StructType
 
 from binlog.log_times import EPOCH
 from spark_audit import results_frames as steps
-from spark_audit.adapters.runs import RunName
 from spark_audit.schema import CLUSTERS, EVALUATED, FINDINGS, UNKNOWN
 from spark_audit.summary import (
     SEVERITIES,
@@ -27,6 +26,7 @@ from spark_audit.summary import (
     WorstCluster,
     policy_digest,
 )
+from topology.adapters.run_directory import RunName
 from topology.catalogue.findings import Severity, Verdict
 from topology.policy import Policy
 

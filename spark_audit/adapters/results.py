@@ -54,11 +54,12 @@ from spark_audit import results_frames as steps
 from spark_audit.adapters.json_rows import items_of
 from spark_audit.adapters.result_place import AUDITS_BELOW, ResultPlace, summary_at
 from spark_audit.adapters.result_tables import RunTables, contents_of, summarise
-from spark_audit.adapters.runs import RunName, runs_newest_first
+from spark_audit.adapters.runs import runs_newest_first
 from spark_audit.adapters.storage import Storage, storage_of
 from spark_audit.first_seen import carried_over, with_first_seen
 from spark_audit.schema import FINDINGS
 from spark_audit.summary import SPARK_DIGEST, FleetSummary
+from topology.adapters.run_directory import RunName
 from topology.adapters.snapshot_columns import records_of_table
 from topology.catalogue.findings import Finding, Unknown
 from topology.documents.records import finding_from_record, time_to_text, unknown_from_record

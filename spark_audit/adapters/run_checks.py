@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from binlog.log_times import EPOCH
-from spark_audit.adapters.runs import RunName
 from spark_audit.adapters.storage import Storage, storage_of
 from spark_audit.schema import SNAPSHOTS
+from topology.adapters.run_directory import RunName
 from topology.adapters.stored_runs import (
     RECORD,
     UnreadableSnapshots,

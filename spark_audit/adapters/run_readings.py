@@ -47,9 +47,9 @@ def not_in_place(session: "SparkSession", run: str, fleet: ExpectedFleet) -> Not
     if urlsplit(run).scheme in ("", "file"):
         return not_in_folder(Path(run.removeprefix("file://")), fleet)
     from spark_audit.adapters.beside_rows import text_beside
-    from spark_audit.adapters.runs import RunName
     from spark_audit.adapters.storage import storage_of
     from spark_audit.schema import SNAPSHOTS
+    from topology.adapters.run_directory import RunName
 
     storage, root = storage_of(run, session)
     rows = session.read.schema(SNAPSHOTS).parquet(storage.address(root))

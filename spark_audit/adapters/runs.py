@@ -27,53 +27,19 @@ the name of the latest run would be a second place to keep correct after each cr
 deletion.
 """
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Final
 
 from spark_audit.adapters.storage import Storage
-
-COMPLETE: Final = "_SUCCESS"
-_DAY: Final = re.compile(r"day=\d{4}-\d{2}-\d{2}")
-_RUN: Final = re.compile(r"run=\d{8}T\d{6}\.\d{6}Z")
-_MOMENT: Final = "run=%Y%m%dT%H%M%S.%fZ"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class RunName:
-    """The name of a run, which is the time of its last reading: `run=20260102T120011.000000Z`."""
-
-    text: str
-
-    def __post_init__(self) -> None:
-        if not _RUN.fullmatch(self.text):
-            raise ValueError(f"expected a run like run=20260102T120011.000000Z, found {self.text}")
-
-    @classmethod
-    def of_place(cls, place: str) -> "RunName":
-        """Return the name of the run at a place. Raises ValueError."""
-        return cls(place.rstrip("/").rpartition("/")[2])
-
-    @property
-    def moment(self) -> datetime:
-        """Return the time in the name."""
-        return datetime.strptime(self.text, _MOMENT).replace(tzinfo=UTC)
-
-    @property
-    def path(self) -> str:
-        """Return the path of the run below its directory."""
-        return f"day={self.moment:%Y-%m-%d}/{self.text}"
+from topology.adapters.run_directory import COMPLETE, RunName, is_day, is_run
 
 
 def runs_newest_first(storage: Storage, directory: str) -> Iterator[RunName]:
     """Yield the complete runs below a directory, newest first; list only as far as needed."""
     for day in reversed(storage.names_in(directory)):
-        if not _DAY.fullmatch(day):
+        if not is_day(day):
             continue
         for name in reversed(storage.names_in(f"{directory}/{day}")):
-            if _RUN.fullmatch(name) and storage.exists(f"{directory}/{day}/{name}/{COMPLETE}"):
+            if is_run(name) and storage.exists(f"{directory}/{day}/{name}/{COMPLETE}"):
                 run = RunName(name)
                 if run.path == f"{day}/{name}":  # rule 3
                     yield run

@@ -16,8 +16,6 @@
 3. This module does not know the contents of the files.
 """
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +24,8 @@ from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
+
+from topology.adapters.run_directory import LocalStorage
 
 _RENAMES_ATOMICALLY: Final = frozenset({"file", "hdfs"})
 
@@ -68,60 +68,6 @@ def storage_of(place: str, session: SparkSession) -> tuple[Storage, str]:
     if scheme in ("", "file"):
         return LocalStorage(), str(Path(place.removeprefix("file://")).resolve())
     return HadoopStorage(session, scheme=scheme), place.rstrip("/")
-
-
-class LocalStorage:
-    """Directories on this machine."""
-
-    @property
-    def renames_atomically(self) -> bool:
-        """Return whether a directory appears under its new name whole or not at all."""
-        return True
-
-    def names_in(self, place: str) -> list[str]:
-        """Return the names in a directory, sorted; none if it does not exist."""
-        folder = Path(place)
-        return sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
-
-    def exists(self, place: str) -> bool:
-        """Return whether a file or directory exists."""
-        return Path(place).exists()
-
-    def write_text(self, place: str, text: str) -> None:
-        """Write a small file, and create its directories."""
-        file = Path(place)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-
-    def read_text(self, place: str) -> str:
-        """Read a small file. Raises FileNotFoundError."""
-        return Path(place).read_text(encoding="utf-8")
-
-    def rename(self, place: str, new: str) -> None:
-        """Rename a directory and create those above it. Raises FileExistsError."""
-        target = Path(new)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists():  # rename would silently replace an empty directory
-            raise FileExistsError(f"{new}: already exists")
-        Path(place).rename(target)
-        for above in (target.parent, target.parent.parent):
-            _sync(above)
-
-    def delete(self, place: str) -> None:
-        """Delete a directory and everything in it; do nothing if it does not exist."""
-        if Path(place).exists():
-            shutil.rmtree(place)
-
-    def make_durable(self, place: str) -> None:
-        """Return once every file and directory below a place is on disk."""
-        for folder, _, files in os.walk(place, topdown=False):
-            for name in files:
-                _sync(Path(folder) / name)
-            _sync(Path(folder))
-
-    def address(self, place: str) -> str:
-        """Return a place in the form that Spark takes, with the scheme."""
-        return f"file://{Path(place).resolve()}"  # not as_uri: Spark does not accept %3D for =
 
 
 class HadoopStorage:
@@ -204,14 +150,6 @@ class HadoopStorage:
     def _opened(self, place: str) -> tuple[Any, Any]:
         path = self._hadoop.Path(place)
         return path.getFileSystem(self._conf), path
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 _OURS: Final = {

@@ -21,11 +21,12 @@ from pyspark.sql.types import StringType, StructField, StructType
 from spark_audit import trends_frames as steps
 from spark_audit.adapters.json_rows import items_of
 from spark_audit.adapters.results import NoResults, findings_between
-from spark_audit.adapters.runs import RunName, runs_newest_first
+from spark_audit.adapters.runs import runs_newest_first
 from spark_audit.adapters.storage import storage_of
 from spark_audit.schema import SNAPSHOTS
 from spark_audit.trend_readings import readings_of
 from spark_audit.trends_frames import TrendPolicy
+from topology.adapters.run_directory import RunName
 from topology.adapters.snapshot_columns import records_of_table
 from topology.adapters.stored_runs import NoSnapshots
 from topology.documents.records import Record

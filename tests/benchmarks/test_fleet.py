@@ -16,8 +16,9 @@ from benchmarks.generate.numbers import GeneratedFleet
 from benchmarks.generate.rows import table_of
 from gtid import GtidSet
 from topology.adapters.parquet import read_snapshots
+from topology.adapters.run_directory import COMPLETE
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, records_of_table
-from topology.adapters.stored_runs import COMPLETE, RECORD, files_of_run, latest_run
+from topology.adapters.stored_runs import RECORD, files_of_run, latest_run
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Verdict
 from topology.documents.records import (

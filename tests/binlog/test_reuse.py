@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import pytest
 
@@ -12,13 +13,13 @@ from binlog.content.reuse import (
     INTERVALS_MAX,
     Compared,
     ContentSearch,
-    Start,
     Unread,
     compare_after_starts,
     compare_given,
     first_of_each,
     last_of_each,
 )
+from binlog.content.server_starts import ServerStart
 from binlog.errors import BinlogError, DumpRefused
 from binlog.event_types import EventType
 from binlog.scan import EventGroup
@@ -27,7 +28,7 @@ from tests.binlog.builders import NOON_SECONDS, UUID_A, Log, query_body
 from tests.binlog.ledger_shapes import gtid_of_8_0
 from tests.binlog.logs_in_memory import MemoryLogs
 
-STARTED = Start("binlog.000007", 1_700_000_000)
+STARTED_AT = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 def a(ranges: str) -> GtidSet:
@@ -51,14 +52,14 @@ class Told:
     seconds_later: int = 0  # the clock of the statements
     has_each_once: bool = True
 
-    def starts(self) -> Iterator[Start | Unread]:
+    def starts(self) -> Iterator[ServerStart | Unread]:
         if self.unread is not None:
             yield self.unread
         if self.own:
-            yield STARTED
+            yield ServerStart(self.name, STARTED_AT, "binlog.000007")
 
-    def own_since(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
-        assert start == STARTED
+    def own_since(self, start: ServerStart, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
+        assert start == ServerStart(self.name, STARTED_AT, "binlog.000007")
         left = self.own
         while left:
             window = first_of_each(left, next(sizes))
@@ -69,8 +70,8 @@ class Told:
     def names_fold(self) -> bool | None:
         return self.folds
 
-    def own_before(self, start: Start, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
-        assert start == STARTED
+    def own_before(self, start: ServerStart, *, sizes: Iterator[int]) -> Iterator[GtidSet]:
+        assert start == ServerStart(self.name, STARTED_AT, "binlog.000007")
         left = self.earlier
         while left:
             window = last_of_each(left, next(sizes))
@@ -112,7 +113,7 @@ def test_after_a_start_without_loss_the_first_are_compared_and_no_more() -> None
     assert found.comparisons == ()
     assert found.gtids == a("50-53")
     assert found.gtids.gtid_count == FIRST_COMPARED
-    assert found.starts == (("a", STARTED),)
+    assert found.starts == (ServerStart("a", STARTED_AT, "binlog.000007"),)
     assert (found.unread, found.is_cut) == ((), False)
 
 
@@ -126,7 +127,7 @@ def test_two_are_compared_around_the_restart_of_a_third_server() -> None:
     found = compare_after_starts(left, right, others=(third,))
     assert GtidSet.of(each.gtid for each in found.comparisons) == a("50-51")
     assert found.gtids >= a("46-53")
-    assert found.starts == (("c", STARTED),)
+    assert found.starts == (ServerStart("c", STARTED_AT, "binlog.000007"),)
     assert third.asked == []  # only where its restarts are
 
 

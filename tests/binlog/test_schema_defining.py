@@ -16,8 +16,9 @@ from binlog.adapters.schema_store import SchemaStore
 from binlog.adapters.stream import Connect
 from binlog.errors import BinlogError, CorruptBinlog, TruncatedBinlog
 from binlog.events import Event, GtidLog, Rows, TableMap, Xid
+from binlog.schema.schema_facts import SchemaFacts
 from binlog.schema.table_history import Place
-from binlog.schema.tracker import SchemaFacts, SchemaTracker
+from binlog.schema.tracker import SchemaTracker
 from compose.native import shapes
 from compose.native.installation import Installation
 from tests.binlog.material import Written, connect_arguments

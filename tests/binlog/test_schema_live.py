@@ -20,10 +20,11 @@ from binlog.adapters.schema_store import Followed, SchemaStore
 from binlog.events import Event, FormatDescription, TableMap
 from binlog.schema.check import misfit
 from binlog.schema.column_types import Timestamps
+from binlog.schema.schema_facts import SchemaFacts
 from binlog.schema.show_create import definition_from_create
 from binlog.schema.table_definitions import TableDefinition
 from binlog.schema.table_history import Catalogue, Entry, Place, Source, State, TableKey
-from binlog.schema.tracker import SchemaFacts, SchemaTracker
+from binlog.schema.tracker import SchemaTracker
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server

@@ -12,10 +12,11 @@ from binlog.adapters.schema_events import file_events
 from binlog.events import Event, TableMap
 from binlog.schema.check import misfit
 from binlog.schema.metadata import definition_from_table_map, shown_columns
+from binlog.schema.schema_facts import SchemaFacts
 from binlog.schema.show_create import definition_from_create
 from binlog.schema.table_definitions import CannotFollow, TableDefinition
 from binlog.schema.table_history import Place, Source, State, TableKey
-from binlog.schema.tracker import SchemaFacts, SchemaTracker
+from binlog.schema.tracker import SchemaTracker
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server

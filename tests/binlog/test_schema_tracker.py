@@ -16,6 +16,7 @@ from binlog.schema.changes import AlterTable, NoChange
 from binlog.schema.column_types import Timestamps
 from binlog.schema.documents import definition_document, definition_of_document
 from binlog.schema.grammar import named_tables, read_statement
+from binlog.schema.schema_facts import SchemaFacts
 from binlog.schema.show_create import definition_from_create
 from binlog.schema.table_definitions import CannotFollow, TableDefinition
 from binlog.schema.table_history import (
@@ -27,7 +28,7 @@ from binlog.schema.table_history import (
     definition_at,
     entry_at,
 )
-from binlog.schema.tracker import NEVER_SEEN, SchemaFacts, SchemaTracker
+from binlog.schema.tracker import NEVER_SEEN, SchemaTracker
 from tests.binlog.builders import Log, query_body, table_map_body
 
 T = TableKey("d", "t")

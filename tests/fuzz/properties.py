@@ -15,7 +15,7 @@ import pyarrow as pa
 from gtid import Gtid, GtidSet, MalformedBinary, MalformedGtid, MalformedGtidSet
 from gtid.binary import decode, encode
 from gtid.columns import GtidSetColumn
-from gtid.text import in_order, parse_carefully, parse_entries
+from gtid.gtid_text import in_order, parse_carefully, parse_entries
 
 # What reading may take: so much for an error and its excerpt, and so much for each byte given. An
 # interval is two characters at least, and four places of a list.

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 ROOT: Final = Path(__file__).resolve().parents[2]
 CORPUS: Final = Path(__file__).with_name("corpus")
 WORK: Final = ROOT / ".cache" / "fuzz"
-_OF_SETS: Final = ("gtid.boundaries", "gtid.text", "gtid.binary", "gtid.gtid_set", "gtid.gtid")
+_OF_SETS: Final = ("gtid.boundaries", "gtid.gtid_text", "gtid.binary", "gtid.gtid_set", "gtid.gtid")
 INSTRUMENTED: Final[Mapping[str, tuple[str, ...]]] = {
     "text": _OF_SETS,
     "binary": _OF_SETS,

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import gtid.text
+import gtid.gtid_text
 from gtid import (
     GNO_END,
     GNO_MAX,
@@ -25,7 +25,7 @@ from gtid import (
     MalformedGtidSet,
 )
 from gtid.boundary_sequence import Boundaries
-from gtid.text import in_order, parse_carefully, parse_entries
+from gtid.gtid_text import in_order, parse_carefully, parse_entries
 from tests.hypothesis_profiles import laws
 
 pytestmark = pytest.mark.usefixtures("representation")
@@ -320,7 +320,7 @@ def test_both_ways_agree_on_anything(text: str) -> None:
 @given(valid_texts)
 def test_plain_text_is_read_the_plain_way(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gtid.text, "_take_entry", None)
+        patch.setattr(gtid.gtid_text, "_take_entry", None)
         plain = outcome(parse_entries, text)
     assert plain == outcome(parse_carefully, text)
 
@@ -329,8 +329,8 @@ def test_plain_text_is_read_the_plain_way(text: str) -> None:
 @given(text=valid_texts, piece_chars=st.integers(1, 12))
 def test_pieces_do_not_show(text: str, piece_chars: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gtid.text, "_PIECE_CHARS", piece_chars)
-        patch.setattr(gtid.text, "_PIECE_BOUNDARIES", 2 * piece_chars)
+        patch.setattr(gtid.gtid_text, "_PIECE_CHARS", piece_chars)
+        patch.setattr(gtid.gtid_text, "_PIECE_BOUNDARIES", 2 * piece_chars)
         in_pieces = GtidSet.parse(text)
         written = str(in_pieces)
     assert in_pieces == GtidSet.parse(text)

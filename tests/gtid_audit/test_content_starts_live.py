@@ -9,7 +9,8 @@ import pytest
 from pymysql.connections import Connection
 
 from binlog.adapters.compare_server import ComparedServer, ServerCompared, Since
-from binlog.content.reuse import FIRST_COMPARED, Start, Unread
+from binlog.content.reuse import FIRST_COMPARED, Unread
+from binlog.content.server_starts import ServerStart
 from compose import faults, faults_content
 from compose.native.server import Server
 from compose.native.shapes import Pair
@@ -90,10 +91,10 @@ def test_logs_begun_because_the_one_before_was_full_are_not_asked(pair97: Pair) 
     names = [str(row[0]) for row in a.query("SHOW BINARY LOGS")]
     every = _compared(a, since=begun - 3600)
     starts = list(every.starts())
-    assert all(isinstance(each, Start) for each in starts)
+    assert all(isinstance(each, ServerStart) for each in starts)
     assert every.heads_read == len(names)
     latest = starts[0]
-    assert isinstance(latest, Start)
+    assert isinstance(latest, ServerStart)
     at = names.index(latest.file)
     some = _compared(a, since=begun - 3600, full=frozenset(names[at:]))
     assert list(some.starts()) == starts
@@ -106,6 +107,6 @@ def test_logs_begun_because_the_one_before_was_full_are_not_asked(pair97: Pair) 
     assert list(gone.starts()) == [Unread("a", reason, is_lasting=True)]
     a.restart()
     [start, unread] = _compared(a, since=begun - 3600).starts()
-    assert isinstance(start, Start)
+    assert isinstance(start, ServerStart)
     reason = "the log that began at an earlier restart is purged"
     assert unread == Unread("a", reason, is_lasting=True)

@@ -10,12 +10,13 @@ from typing import Any
 import jsonschema
 import pytest
 
+from binlog.content.server_starts import ServerStart
 from gtid_audit.document_types.command_documents import reference_files, schema_of
 from gtid_audit.views.report import Engine, report_of
 from tests.definitions import a_compared_pair, a_reading
 from tests.gtid_audit.build import half_read, healthy, holed
 from topology.audit_cluster import audit_cluster
-from topology.readings.contents import ContentReading, StartLookedAt, UnreadContent
+from topology.readings.contents import ContentReading, UnreadContent
 from topology.readings.snapshot import ClusterSnapshot
 
 REFERENCE = Path(__file__).parents[2] / "docs/reference/audit.schema.json"
@@ -33,7 +34,7 @@ def documents(
 def compared() -> dict[str, ContentReading]:
     moment = healthy("x").last[0].read_ended
     note = UnreadContent("a", "no log")
-    start = StartLookedAt("a", moment, "binlog.000002")
+    start = ServerStart("a", moment, "binlog.000002")
     reading = ContentReading(moment, 1, (start,), (), (note,))
     return {"x": replace(reading, pairs=(("a", "b"),), remarks=(note,))}
 

@@ -20,8 +20,9 @@ from tests.snapshots import A
 from topology.adapters.collect import CollectLimits
 from topology.adapters.inventory.fleet import Cluster, Fleet
 from topology.adapters.parquet import write_snapshots
+from topology.adapters.run_directory import COMPLETE
 from topology.adapters.stored_contents import CONTENTS, kept_beside
-from topology.adapters.stored_runs import COMPLETE, RECORD
+from topology.adapters.stored_runs import RECORD
 from topology.policy import Policy
 from topology.questions.contents_to_compare import Remembered
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact, UnreadReason

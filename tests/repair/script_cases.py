@@ -408,21 +408,21 @@ def _named(line: str) -> str:
 
 
 def _short(step: Step) -> Iterator[str]:
-    yield f"on {step.server}: {step.title}"
+    yield f"on {step.server}: {step.procedure.title}"
     for name in ("risk", "undo", "check", "if_stopped", "estimate_assumes"):
-        yield f"{name}: {getattr(step, name)}"
+        yield f"{name}: {getattr(step.procedure, name)}"
     yield f"does {json.dumps(action_content(step.effect), ensure_ascii=False)}"
-    yield f"takes {step.estimated_seconds} s; needs {'; '.join(step.privileges)}"
-    yield from (f"warning: {warning}" for warning in step.warnings)
+    yield f"takes {step.procedure.estimated_seconds} s; needs {'; '.join(step.privileges)}"
+    yield from (f"warning: {warning}" for warning in step.procedure.warnings)
     for check in step.checks:
         yield f"first, on {check.server} by {step.check_name(check)}: {check.why}"
         yield from _guards("require", check.guards)
-    yield from step.session
-    yield from _guards("require", step.preconditions)
-    for statement, group in groupby(step.statements):
+    yield from step.procedure.session
+    yield from _guards("require", step.procedure.preconditions)
+    for statement, group in groupby(step.procedure.statements):
         count = len(list(group))
         yield statement + (f" x{count}" if count > 1 else "")
-    yield from _guards("goal", step.verifications)
+    yield from _guards("goal", step.procedure.verifications)
 
 
 def _guards(word: str, guards: tuple[Guard, ...]) -> Iterator[str]:

@@ -152,11 +152,11 @@ def test_tables_are_steps_and_what_goes_makes_room_for_what_comes() -> None:
     assert all(isinstance(each, MakeRowsAlike) for each in effects)
     assert [step.server for step in plan.steps] == ["b", "b"]
     first, second = plan.steps
-    assert (first.title, second.title) == (
+    assert (first.procedure.title, second.procedure.title) == (
         "make 1 row of d.s on b like those on a",
         "make 3 rows of d.t on b like those on a",
     )
-    script = "\n".join(second.statements)
+    script = "\n".join(second.procedure.statements)
     assert script.index("DELETE") < script.index("UPDATE") < script.index("INSERT")
     assert "GTID" not in script.upper()
     assert plan.not_planned == ()
@@ -229,7 +229,7 @@ def test_in_a_ring_the_source_of_the_rows_is_no_server_to_compare() -> None:
 def test_the_numbers_of_members_must_mean_the_same_when_the_script_runs() -> None:
     state = RowColumn(ENUM, 0, "state", members=("open", "shut"))
     [step] = planned(RowsRead((row((1, 1), (1, 2), table(column=state)),)), CHOSEN).steps
-    [guard] = [each for each in step.preconditions if "members of state" in each.message]
+    [guard] = [each for each in step.procedure.preconditions if "members of state" in each.message]
     assert "column_type" in guard.condition
     assert "open" in guard.condition
     alike = RowColumn(ENUM, 0, "state", members=("\U0001f600", "\U0001f601"))

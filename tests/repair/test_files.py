@@ -124,7 +124,7 @@ def test_the_json_is_the_whole_plan() -> None:
     [step] = written["steps"]
     assert [check["script"] for check in step["checks"]] == ["01-a.sql"]
     assert (step["script"], step["number"]) == ("02-b.sql", 2)
-    assert written["steps"][0]["statements"] == list(plan.steps[0].statements)
+    assert written["steps"][0]["statements"] == list(plan.steps[0].procedure.statements)
     assert written["steps"][0]["finding_ids"] == list(plan.finding_ids)
     assert [each["server"] for each in written["assumed"]] == ["a", "b"]
 

@@ -122,7 +122,7 @@ WITHOUT: Mapping[str, tuple[str, ...]] = {
 
 
 def asked(step: Step) -> list[str]:
-    return [guard.condition for guard in step.preconditions]
+    return [guard.condition for guard in step.procedure.preconditions]
 
 
 def has(conditions: list[str], fragment: str) -> bool:
@@ -142,7 +142,7 @@ def test_a_script_carries_its_guards(name: str, step: Step) -> None:
         assert has(asked(step), fragment) != (fragment in left_out), fragment
     for fragment in left_out:
         assert not has(asked(step), fragment), fragment
-    goals = [guard.condition for guard in step.verifications]
+    goals = [guard.condition for guard in step.procedure.verifications]
     for fragment in GOALS[type(step.effect)]:
         assert has(goals, fragment), fragment
 
@@ -151,12 +151,12 @@ def test_a_script_carries_its_guards(name: str, step: Step) -> None:
 def test_what_writes_rows_tries_each_privilege_on_each_table(name: str, step: Step) -> None:
     """A statement of each kind is prepared before the first change, and never executed."""
     writes = isinstance(step.effect, MakeRowsAlike | UndoRows | RedoTransactions)
-    tried = [guard.tries[0] for guard in step.preconditions if guard.tries]
+    tried = [guard.tries[0] for guard in step.procedure.preconditions if guard.tries]
     verbs = ("SELECT 1 FROM", "INSERT INTO", "UPDATE", "DELETE FROM")
     for verb in verbs:
         assert any(f"{verb} `d`.`t`" in each for each in tried) is writes, name
     assert len(tried) % len(verbs) == 0
-    for guard in step.preconditions:
+    for guard in step.procedure.preconditions:
         if guard.tries:
             assert guard.condition == "@@SESSION.error_count = 0"
             assert guard.statements()[: len(guard.tries)] == guard.tries, "nothing in between"
@@ -176,7 +176,7 @@ def test_the_server_and_the_account_are_asked_first(name: str, step: Step) -> No
 
 @pytest.mark.parametrize(("name", "step"), STEPS.items(), ids=list(STEPS))
 def test_every_message_names_the_server_and_what_to_do(name: str, step: Step) -> None:
-    for guard in (*step.preconditions, *step.verifications):
+    for guard in (*step.procedure.preconditions, *step.procedure.verifications):
         # `binlog show --redo` asks the same of a table, on a server that it does not know.
         assert guard.message.startswith(f"{step.server}: ") or name.startswith("redone")
         assert not guard.message.endswith("..."), "cut"
@@ -267,7 +267,10 @@ def test_what_a_start_brings_must_fit_wherever_it_goes_on(
     assert any(re.search(OWN, each) for each in asked(step))
     assert any(re.search(BY_HAND_THERE, each) for each in asked(step))
     assert not any(re.search(OWN, each) for each in asked(STEPS["start, much to fetch"]))
-    assert any("@begun" in line for line in step.statements + step.session) is on_source
+    assert (
+        any("@begun" in line for line in step.procedure.statements + step.procedure.session)
+        is on_source
+    )
 
 
 def test_what_is_done_again_must_fit_where_it_arrives_and_where_it_is() -> None:
@@ -297,10 +300,10 @@ def test_what_is_done_again_must_fit_where_it_arrives_and_where_it_is() -> None:
 def test_the_rows_are_looked_at_behind_a_redo() -> None:
     """A GTID that was met may be an empty one, and a column may have stored another value."""
     step = STEPS["redone, rows compared"]
-    _, row = step.verifications
+    _, row = step.procedure.verifications
     assert row.condition == "EXISTS (SELECT 1 FROM `d`.`t` WHERE `id` = 1 AND `n` = 6)"
     assert row.message.startswith("a: ")
-    assert len(STEPS["redone, rows unread"].verifications) == 1
+    assert len(STEPS["redone, rows unread"].procedure.verifications) == 1
 
 
 @pytest.mark.parametrize(("name", "step"), STEPS.items(), ids=list(STEPS))

@@ -39,11 +39,14 @@ def planned(choices: dict[str, str] | None = None, **changes: Any) -> Plan:
 @pytest.mark.parametrize(("delay", "waits"), [(0, True), (110, True), (111, False), (3600, False)])
 def test_a_script_waits_only_for_what_can_arrive_in_its_time(delay: int, waits: bool) -> None:
     [step] = planned(delay_seconds=delay).steps
-    assert step.estimated_seconds == 2 + delay
-    assert any("WAIT_FOR_EXECUTED_GTID_SET" in each for each in step.statements) == waits
-    assert any("not everything has arrived" in each.message for each in step.verifications) == waits
-    assert ("SOURCE_DELAY" in step.estimate_assumes) == bool(delay)
-    assert (f"within {delay} s gtid_executed contains" in step.check) != waits
+    assert step.procedure.estimated_seconds == 2 + delay
+    assert any("WAIT_FOR_EXECUTED_GTID_SET" in each for each in step.procedure.statements) == waits
+    assert (
+        any("not everything has arrived" in each.message for each in step.procedure.verifications)
+        == waits
+    )
+    assert ("SOURCE_DELAY" in step.procedure.estimate_assumes) == bool(delay)
+    assert (f"within {delay} s gtid_executed contains" in step.procedure.check) != waits
 
 
 def test_what_an_operator_told_to_stop_is_started_when_selected() -> None:

@@ -22,8 +22,8 @@ def test_a_channel_that_holds_back_is_started_with_its_time_or_when_selected(pai
     [step] = plan.steps
     assert step.action == "StartChannel"
     assert plan.estimated_seconds > _DELAY_SECONDS
-    assert f"{_DELAY_SECONDS} s after its commit on the source" in step.estimate_assumes
-    assert f"within {_DELAY_SECONDS} s gtid_executed contains" in step.check
+    assert f"{_DELAY_SECONDS} s after its commit on the source" in step.procedure.estimate_assumes
+    assert f"within {_DELAY_SECONDS} s gtid_executed contains" in step.procedure.check
     began = time.monotonic()
     run_plan(pair97, plan)  # it does not wait for a day
     assert time.monotonic() - began < 60

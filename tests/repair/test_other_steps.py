@@ -154,14 +154,14 @@ def test_rows_are_fetched_only_if_nothing_was_applied_since_they_were_compared()
     [step] = plan.steps
     assert isinstance(step.effect, AutoPositionOn)
     assert step.effect.compared_at == gtids("a:1-3 a:7-9")
-    text = "\n".join(step.statements)
+    text = "\n".join(step.procedure.statements)
     assert f"SET @fit = GTID_SUBSET(@@GLOBAL.gtid_executed, '{step.effect.compared_at}')" in text
 
 
 def test_what_holds_no_rows_is_fetched_at_any_time() -> None:
     plan = planned(BYPASSED, keep="H1", kind=ContentClass.EMPTY)
     assert actions(plan) == ["b AutoPositionOn"]
-    assert "@fit" not in "\n".join(plan.steps[0].statements)
+    assert "@fit" not in "\n".join(plan.steps[0].procedure.statements)
 
 
 def test_rows_are_not_fetched_while_transactions_arrive() -> None:

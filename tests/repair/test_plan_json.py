@@ -9,6 +9,7 @@ import pytest
 
 from repair import Plan
 from repair.render import render_files
+from repair.scripts.procedure import Procedure
 from repair.scripts.steps import Step
 from tests.repair.build import UUIDS
 from tests.repair.script_cases import finding, full_plan, numbered, plan_of, steps
@@ -54,12 +55,12 @@ def test_a_step_has_its_action_its_files_and_its_sql(name: str) -> None:
     names = [*(check["script"] for check in found["checks"]), found["script"]]
     servers = [*(check.server for check in step.checks), step.server]
     assert names == [f"{at:02d}-{server}.sql" for at, server in enumerate(servers, start=1)]
-    assert found["statements"] == list(step.statements)
-    assert found["session"] == list(step.session)
+    assert found["statements"] == list(step.procedure.statements)
+    assert found["session"] == list(step.procedure.session)
     assert found["privileges"] == list(step.privileges)
     for part, guards in (
-        ("preconditions", step.preconditions),
-        ("verifications", step.verifications),
+        ("preconditions", step.procedure.preconditions),
+        ("verifications", step.procedure.verifications),
     ):
         assert [each["condition"] for each in found[part]] == [each.condition for each in guards]
         assert [each["message"] for each in found[part]] == [each.message for each in guards]
@@ -142,11 +143,18 @@ def _changed(step: Step) -> list[Step]:
         replace(step, port=1),
         replace(step, unix_socket="/s"),
         replace(step, effect=STEPS["stop, 9.7.4"].effect),
-        replace(step, preconditions=step.preconditions[1:]),
-        replace(step, verifications=(*step.verifications, step.preconditions[0])),
-        replace(step, session=("SET x;",)),
-        replace(step, statements=step.statements[:-1]),
+        *(replace(step, procedure=each) for each in _changed_procedures(step.procedure)),
         replace(step, checks=()),
+    ]
+
+
+def _changed_procedures(procedure: Procedure) -> list[Procedure]:
+    first, *others = procedure.preconditions
+    return [
+        replace(procedure, preconditions=tuple(others)),
+        replace(procedure, verifications=(*procedure.verifications, first)),
+        replace(procedure, session=("SET x;",)),
+        replace(procedure, statements=procedure.statements[:-1]),
     ]
 
 

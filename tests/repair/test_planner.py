@@ -267,7 +267,7 @@ def test_asked_for_by_name_many_are_split_over_scripts() -> None:
     count = 2 * INJECTED_PER_SCRIPT_MAX + 1
     servers = model(server("b", "b:1"), server("a", f"b:1 a:1-{count}", channel("b")))
     plan = _plan(servers, {"E1": "inject_empty"})
-    sizes = ["\n".join(step.statements).count("BEGIN;") for step in plan.steps]
+    sizes = ["\n".join(step.procedure.statements).count("BEGIN;") for step in plan.steps]
     assert sizes == [INJECTED_PER_SCRIPT_MAX, INJECTED_PER_SCRIPT_MAX, 1]
 
 
@@ -321,9 +321,9 @@ def test_the_bypass_keeps_its_order_whether_or_not_the_gtid_was_kept(held: str) 
     [finding] = audit.findings
     plan = plan_repair(snapshot, audit, evidence=_with_event(audit, finding, _event(servers, 4)))
     assert [step.action for step in plan.steps] == ["MovePast", "InjectEmpty", "AutoPositionOn"]
-    move = " ".join(plan.steps[0].statements)
+    move = " ".join(plan.steps[0].procedure.statements)
     assert "SOURCE_LOG_FILE = ''binlog.000002'', SOURCE_LOG_POS = 900" in move
-    assert "an empty transaction alone does not help" in " ".join(plan.steps[0].warnings)
+    assert "an empty transaction alone does not help" in " ".join(plan.steps[0].procedure.warnings)
 
 
 def test_the_bypass_never_jumps_over_what_a_parallel_applier_left_open() -> None:
@@ -343,8 +343,8 @@ def test_a_hole_that_would_stop_the_applier_is_not_fetched_again() -> None:
     [finding] = audit.findings
     plan = plan_repair(snapshot, audit, evidence=_with_event(audit, finding, _event(servers, 4)))
     assert [step.action for step in plan.steps] == ["InjectEmpty", "AutoPositionOn"]
-    assert f"'{UUIDS['a']}:4'" in " ".join(plan.steps[0].statements)
-    assert "fetch 2 transactions" in plan.steps[1].title
+    assert f"'{UUIDS['a']}:4'" in " ".join(plan.steps[0].procedure.statements)
+    assert "fetch 2 transactions" in plan.steps[1].procedure.title
     assert any("would stop the applier again" in text for text in plan.warnings)
 
 

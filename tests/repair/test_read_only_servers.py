@@ -41,7 +41,9 @@ def step_of(action: Action, *, version: ServerVersion = NEW, **settings: str) ->
 
 def conditions(step: Step, name: str) -> list[str]:
     return [
-        each.condition for each in step.preconditions if f"@@GLOBAL.{name} = 0" in each.condition
+        each.condition
+        for each in step.procedure.preconditions
+        if f"@@GLOBAL.{name} = 0" in each.condition
     ]
 
 
@@ -53,9 +55,13 @@ def test_a_script_that_writes_begins_only_on_a_server_that_accepts_it(action: Ac
     assert ("GTID_SUBSET" in condition) is is_redo, "a redo that is done passes"
     [condition] = conditions(step, "read_only")
     assert "'CONNECTION_ADMIN', 'SUPER'" in condition
-    [text] = [each for each in step.warnings if each.startswith("super_read_only is ON on b")]
+    [text] = [
+        each for each in step.procedure.warnings if each.startswith("super_read_only is ON on b")
+    ]
     assert "`SET GLOBAL super_read_only = OFF`" in text
-    assert not any("super_read_only =" in each for each in step.statements), "never by itself"
+    assert not any("super_read_only =" in each for each in step.procedure.statements), (
+        "never by itself"
+    )
     assert step.privileges[-1] == "CONNECTION_ADMIN or SUPER while read_only is ON"
 
 
@@ -63,7 +69,7 @@ def test_a_script_that_writes_begins_only_on_a_server_that_accepts_it(action: Ac
 def test_a_writable_server_needs_no_warning(action: Action) -> None:
     step = step_of(action, super_read_only="OFF", read_only="OFF")
     assert conditions(step, "super_read_only"), "it may be set before the script runs"
-    assert not any(each.startswith("super_read_only is ON") for each in step.warnings)
+    assert not any(each.startswith("super_read_only is ON") for each in step.procedure.warnings)
     assert not any("while read_only" in each for each in step.privileges)
 
 
@@ -71,7 +77,7 @@ def test_a_writable_server_needs_no_warning(action: Action) -> None:
 def test_what_a_read_only_server_accepts_is_not_refused(action: Action) -> None:
     step = step_of(action, super_read_only="ON", read_only="ON")
     assert conditions(step, "super_read_only") == conditions(step, "read_only") == []
-    assert not any("super_read_only" in each for each in step.warnings)
+    assert not any("super_read_only" in each for each in step.procedure.warnings)
     assert not any("while read_only" in each for each in step.privileges)
 
 

@@ -23,7 +23,9 @@ def header(name: str) -> str:
 def test_rows_that_are_set_back(name: str) -> None:
     assert ONLY_AFTER_CHECKS in header(name)
     assert AGAIN not in header(name)
-    assert STEPS[name].if_stopped.endswith("; run its checks, and then run the script again")
+    assert STEPS[name].procedure.if_stopped.endswith(
+        "; run its checks, and then run the script again"
+    )
 
 
 def test_every_other_script() -> None:
@@ -32,7 +34,7 @@ def test_every_other_script() -> None:
     for name in others:
         assert AGAIN in header(name), name
         assert ONLY_AFTER_CHECKS not in header(name), name
-        assert "run its checks" not in STEPS[name].if_stopped, name
+        assert "run its checks" not in STEPS[name].procedure.if_stopped, name
 
 
 def test_the_runbook() -> None:

@@ -36,10 +36,10 @@ def test_the_statements_of_a_script_are_those_of_its_step(name: str) -> None:
     step = steps()[name]
     expected = [
         *PROLOGUE,
-        *step.session,
-        *(each for guard in step.preconditions for each in guard.statements()),
-        *step.statements,
-        *(each for guard in step.verifications for each in guard.statements()),
+        *step.procedure.session,
+        *(each for guard in step.procedure.preconditions for each in guard.statements()),
+        *step.procedure.statements,
+        *(each for guard in step.procedure.verifications for each in guard.statements()),
     ]
     *found, last = read(render_script(plan, step))
     assert found == list(statements(expected))

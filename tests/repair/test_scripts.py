@@ -50,12 +50,14 @@ def test_every_statements_privilege_is_in_the_list(step: Step) -> None:
     version = VERSIONS.get(_version_of(step), NEW)
     text = _HEXADECIMAL.sub(
         lambda found: bytes.fromhex(found["digits"]).decode(),
-        "\n".join((*step.session, *step.statements)),
+        "\n".join((*step.procedure.session, *step.procedure.statements)),
     )
     found = {kind for kind, shape in SHAPES.items() if re.search(shape, text)}
     if StatementKind.SET_GTID_PURGED in found and ":dba:" in text:
         found = found - {StatementKind.SET_GTID_PURGED} | {StatementKind.SET_TAGGED_GTID_PURGED}
-    guards = "\n".join(guard.condition for guard in (*step.preconditions, *step.verifications))
+    guards = "\n".join(
+        guard.condition for guard in (*step.procedure.preconditions, *step.procedure.verifications)
+    )
     if "replication_connection" in guards or "slave_master_info" in guards:
         found.add(StatementKind.READ_CHANNELS)
     if re.search(r"FROM `d`", f"{text}{guards}"):

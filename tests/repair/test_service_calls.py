@@ -41,7 +41,7 @@ def planned(servers: Model, **choices: str) -> Plan:
 
 
 def scripts(plan: Plan) -> str:
-    return "\n".join(line for step in plan.steps for line in step.statements)
+    return "\n".join(line for step in plan.steps for line in step.procedure.statements)
 
 
 def reasons(plan: Plan) -> str:
@@ -57,8 +57,8 @@ def test_an_empty_transaction_on_rds_is_a_call_of_its_procedure() -> None:
     assert "CALL mysql.rds_skip_transaction_with_gtid(''" in text
     assert "gtid_next" not in text, "no account of RDS may set it"
     assert "EXECUTE on the service's procedures in mysql" in step.privileges
-    assert any("calls procedures of RDS" in each for each in step.warnings)
-    assert not any("REPLICATION_APPLIER" in each.condition for each in step.preconditions)
+    assert any("calls procedures of RDS" in each for each in step.procedure.warnings)
+    assert not any("REPLICATION_APPLIER" in each.condition for each in step.procedure.preconditions)
 
 
 def test_a_call_is_not_made_for_what_is_executed() -> None:
@@ -110,14 +110,14 @@ def test_rds_adds_a_range_to_gtid_purged(version: ServerVersion) -> None:
     [step] = plan.steps
     uuid = str(UUIDS["b"])
     called = f"CALL mysql.rds_set_external_source_gtid_purged(''{uuid}'', 1, 1)"
-    [line] = [each for each in step.statements if "CALL" in each]
+    [line] = [each for each in step.procedure.statements if "CALL" in each]
     assert line == (
         f"SET @todo = IF(@go AND NOT GTID_SUBSET('{uuid}:1-1', @@GLOBAL.gtid_executed),"
         f" '{called}', 'DO 0');"
     )
-    assert any("a channel runs" in each.message for each in step.preconditions)
+    assert any("a channel runs" in each.message for each in step.procedure.preconditions)
     assert "EXECUTE on the service's procedures in mysql" in step.privileges
-    assert any("calls procedures of RDS" in each for each in step.warnings)
+    assert any("calls procedures of RDS" in each for each in step.procedure.warnings)
 
 
 def test_what_the_procedure_of_rds_refuses_is_not_planned() -> None:

@@ -117,7 +117,10 @@ def test_an_account_of_rds_repairs_with_its_procedures(
             b.execute(f"SET GTID_NEXT = '{own[:-1]}{number}'", "BEGIN", "COMMIT")
         plan = examine(topology).plan({"E1": "gtid_purged_append"})
         [step] = plan.steps
-        assert (step.server, str(step.statements).count("rds_set_external_source_gtid")) == ("a", 2)
+        assert (
+            step.server,
+            str(step.procedure.statements).count("rds_set_external_source_gtid"),
+        ) == ("a", 2)
         run_as_admin(topology, plan)
         run_as_admin(topology, plan)
         assert any("An audit reports them as E4" in each for each in plan.warnings)

@@ -82,7 +82,7 @@ def test_a_hole_is_filled_without_its_content(pair97: Pair, strategy: str, cut: 
     # No log shows what was declared: E4, until the logs are purged or the plan is accepted.
     left = examine(pair97)
     assert [(each.code, each.grade) for each in left.audit.findings] == [("E4", Grade.LIKELY)]
-    assert any(" as E4" in each for step in plan.steps for each in step.warnings)
+    assert any(" as E4" in each for step in plan.steps for each in step.procedure.warnings)
     accepted = Policy(accepted=(accepted_from_plan(render_files(plan)["plan.json"]),))
     assert audit_cluster(left.snapshot, accepted).verdict is Verdict.OK
 
@@ -195,7 +195,7 @@ def test_an_errant_transaction_in_a_star_is_filled_in_elsewhere(
         left = examine(star97).audit.findings
         assert {each.code for each in left} == {"E4"}
         assert "source" in [each.replica for each in left]
-        assert any(" as E4" in each for step in plan.steps for each in step.warnings)
+        assert any(" as E4" in each for step in plan.steps for each in step.procedure.warnings)
     assert all(_holds(server, fault.errant) for server in star97.servers.values())
     _rerun_changes_nothing(star97, plan)
 
@@ -249,7 +249,7 @@ def test_tagged_gtids_are_injected(pair97: Pair) -> None:
         "SET SESSION gtid_next = 'AUTOMATIC'",
     )
     plan = examine(pair97).plan({"E1": "inject_empty"})
-    assert ":dba:1'" in " ".join(plan.steps[0].statements)
+    assert ":dba:1'" in " ".join(plan.steps[0].procedure.statements)
     # A session that inherits odd settings from its server is as good as any.
     for step in plan.steps:
         script = render_files(plan)[step.file_name]
@@ -277,7 +277,7 @@ def test_a_named_channel_is_steered_by_its_name(pair97: Pair) -> None:
     found = examine(pair97)
     assert found.codes == ["H1"]
     plan = found.plan()
-    assert "FOR CHANNEL ''north-1''" in " ".join(plan.steps[0].statements)
+    assert "FOR CHANNEL ''north-1''" in " ".join(plan.steps[0].procedure.statements)
     run_plan(pair97, plan)
     assert rows(b, "named.t") == [(1,), (2,), (3,), (4,)]
     await_clean(pair97)

@@ -34,7 +34,11 @@ def test_every_step_and_check_is_read_with_its_states() -> None:
     changes = [each for each in read.scripts if not each.is_check]
     for script, step in zip(changes, plan.steps, strict=True):
         assert (script.before, script.after) == (step.before, step.after)
-        assert (script.server, script.title, script.risk) == (step.server, step.title, step.risk)
+        assert (script.server, script.title, script.risk) == (
+            step.server,
+            step.procedure.title,
+            step.procedure.risk,
+        )
         assert script.proves == f"step {step.number} is done"
     checks = [each for each in read.scripts if each.is_check]
     assert checks, "the plan has checks"

@@ -89,7 +89,7 @@ def run_step(world: World, step: Step) -> None:
 def _check_rows(server: Server, step: Step) -> None:
     """Refuse where the script looks at rows once more, and they are not as the plan saw them."""
     action = step.effect
-    if not any("@fit" in statement for statement in step.statements):
+    if not any("@fit" in statement for statement in step.procedure.statements):
         return
     executed = gtids(server.executed)
     fit = True

@@ -49,7 +49,7 @@ def check_guards(world: World, snapshot: ClusterSnapshot, step: Step) -> None:
     action = step.effect
     readings = {each.name: each for each in snapshot.last if each.gtid_executed is not None}
     reading, server = readings[action.server], world[action.server]
-    has = _asked(step.preconditions)
+    has = _asked(step.procedure.preconditions)
     if has("this is another server") and uuid_of(server.uuid) != reading.server_uuid:
         raise Refused(f"{server.name}: another server_uuid")
     _check_channels(server, reading, has)

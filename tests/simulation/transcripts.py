@@ -162,15 +162,15 @@ def _plan(plan: Plan) -> Iterator[str]:
 
 
 def _step(step: Step) -> Iterator[str]:
-    yield f"  step {step.number} on {step.server}: {step.title}"
+    yield f"  step {step.number} on {step.server}: {step.procedure.title}"
     yield f"    why: {step.why}"
-    yield f"    risk: {step.risk}"
-    yield from (f"    guard: {_first(each)}" for each in step.preconditions)
-    yield from (f"    reached: {_first(each)}" for each in step.verifications)
+    yield f"    risk: {step.procedure.risk}"
+    yield from (f"    guard: {_first(each)}" for each in step.procedure.preconditions)
+    yield from (f"    reached: {_first(each)}" for each in step.procedure.verifications)
     for check in step.checks:
         yield f"    first on {check.server}: {check.why}"
         yield from (f"      guard: {_first(each)}" for each in check.guards)
-    yield from (f"    warning: {text}" for text in step.warnings)
+    yield from (f"    warning: {text}" for text in step.procedure.warnings)
     for name in ("before", "after"):
         for state in getattr(step, name):
             sets = f"{state.gtid_executed} purged {state.gtid_purged}"

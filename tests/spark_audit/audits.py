@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import DataFrame, SparkSession
 
 from gtid import GtidSet
-from spark_audit.adapters.runs import RunName
 from spark_audit.evaluated_rows import rows_of_audits
 from spark_audit.schema import EVALUATED
 from spark_audit.summary import FleetSummary
+from topology.adapters.run_directory import RunName
 from topology.catalogue.findings import (
     ClusterAudit,
     Evidence,

@@ -23,7 +23,6 @@ from spark_audit.adapters import binlog_stream
 from spark_audit.adapters.binlog_options import BinlogOptions
 from spark_audit.adapters.binlog_server import (
     ServerPartition,
-    ServerSets,
     ServerUnread,
     TransactionsLacking,
     rows_from,
@@ -32,6 +31,7 @@ from spark_audit.adapters.binlog_source import MysqlBinlogSource
 from spark_audit.adapters.binlog_stream import BinlogStreamReader, TailLost
 from spark_audit.adapters.sources import register_sources
 from spark_audit.ledger_schema import chosen, spark_schema
+from topology.adapters.gtid_server import ServerSets
 
 pytestmark = pytest.mark.spark
 

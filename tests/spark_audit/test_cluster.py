@@ -32,8 +32,8 @@ from spark_audit.expected_fleet import ExpectedCluster, ExpectedFleet, ExpectedS
 from spark_audit.result_columns import AUDIT_SCHEMA
 from spark_audit.summary import FleetSummary
 from tests.spark_audit.cluster import Cluster, Job, bare_python, environment, standalone
+from topology.adapters.run_directory import COMPLETE
 from topology.adapters.stored_runs import (
-    COMPLETE,
     RECORD,
     addresses_of_files,
     clusters_of_files,

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from spark_audit.adapters import results
 from spark_audit.adapters.job import evaluated_run, latest_snapshots
 from spark_audit.adapters.result_tables import TABLES, RunTables, summarise
-from spark_audit.adapters.runs import RunName
 from spark_audit.summary import FleetSummary
+from topology.adapters.run_directory import RunName
 from topology.policy import Policy
 
 pytestmark = pytest.mark.spark

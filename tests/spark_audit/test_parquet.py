@@ -11,9 +11,9 @@ import pytest
 
 from topology.adapters import parquet
 from topology.adapters.parquet import PART, read_snapshots, write_snapshots
+from topology.adapters.run_directory import COMPLETE
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, list_of
 from topology.adapters.stored_runs import (
-    COMPLETE,
     RECORD,
     NoSnapshots,
     UnreadableSnapshots,

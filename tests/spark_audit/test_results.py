@@ -27,7 +27,6 @@ from spark_audit.adapters.results import (
     latest_results,
     write_results,
 )
-from spark_audit.adapters.storage import LocalStorage
 from spark_audit.schema import CLUSTERS, EVALUATED, FINDINGS, UNKNOWN
 from spark_audit.summary import (
     CodeCount,
@@ -36,6 +35,7 @@ from spark_audit.summary import (
     policy_digest,
 )
 from tests.spark_audit.audits import an_audit, frame_of, night, run_of, verdict_counts
+from topology.adapters.run_directory import LocalStorage
 from topology.catalogue.findings import Severity, Verdict
 from topology.documents.json_items import document_pieces
 from topology.policy import Policy

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_audit.adapters.runs import RunName, latest_before, runs_newest_first
-from spark_audit.adapters.storage import HadoopStorage, LocalStorage, Storage, storage_of
+from spark_audit.adapters.runs import latest_before, runs_newest_first
+from spark_audit.adapters.storage import HadoopStorage, Storage, storage_of
+from topology.adapters.run_directory import LocalStorage, RunName
 
 pytestmark = pytest.mark.spark
 

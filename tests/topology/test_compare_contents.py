@@ -6,13 +6,14 @@ from uuid import UUID
 
 import pytest
 
+from binlog.content.server_starts import ServerStart
 from gtid_audit.views.content_text import CLUSTERS_SHOWN_MAX, OTHERS, content_line, content_lines
 from tests.gtid_audit.build import half_read, healthy
 from tests.snapshots import a_channel, a_cluster, a_server
 from topology.adapters.compare_contents import read_contents
 from topology.audit_cluster import audit_cluster
 from topology.questions.contents_to_compare import RECENT, looked_back
-from topology.readings.contents import ContentReading, StartLookedAt, UnreadContent
+from topology.readings.contents import ContentReading, UnreadContent
 from topology.readings.snapshot import BinaryLog, ClusterSnapshot, ServerSnapshot
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -116,7 +117,7 @@ def test_pairs_without_a_start_to_look_at_are_left_alone() -> None:
 def test_what_was_compared_is_said_in_a_line() -> None:
     nothing = ContentReading(NOON, 0, (), (), ())
     assert content_line(nothing).endswith("; 0 GTIDs compared.")
-    start = StartLookedAt("a", NOON, "binlog.000002")
+    start = ServerStart("a", NOON, "binlog.000002")
     some = ContentReading(NOON, 1200, (start,) * 6, (), ())
     assert content_line(some) == (
         "Content compared: own transactions around the restart of"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from binlog.content.server_starts import ServerStart
 from tests.contents import alike, differing, unread
 from topology.adapters.stored_contents import CONTENTS, contents_of_run, kept_beside
 from topology.adapters.stored_runs import UnreadableSnapshots
@@ -14,7 +15,6 @@ from topology.documents.record_codec import MalformedRecord
 from topology.readings.contents import (
     ContentDifference,
     ContentReading,
-    StartLookedAt,
     TransactionVersion,
     UnreadContent,
 )
@@ -30,7 +30,7 @@ def test_contents_come_back_as_they_went_in_any_order() -> None:
 
 
 def test_no_field_is_forgotten() -> None:
-    kinds = {ContentReading, ContentDifference, TransactionVersion, StartLookedAt, UnreadContent}
+    kinds = {ContentReading, ContentDifference, TransactionVersion, ServerStart, UnreadContent}
     assert {shape.make for shape in SHAPES} == kinds
     for shape in SHAPES:
         assert isinstance(shape.make, type)

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from tests.snapshots import A, B, C, a_channel, a_server
-from topology.adapters.answers import Row
+from topology.adapters.answered_rows import Row
 from topology.adapters.discover import (
     SERVERS_MAX,
     AddressAnswer,

@@ -33,7 +33,7 @@ from binlog.adapters.compare_server import (
     uuid_or_none,
 )
 from binlog.content.compare import Agreement
-from binlog.content.reuse import Compared, compare_after_starts, counted
+from binlog.content.reuse import Compared, compare_after_starts, gtids_in_words
 from gtid import GtidSet
 from topology.adapters.connection import Way, way_to
 from topology.adapters.content_facts import Comparing, reading_of
@@ -261,7 +261,7 @@ def _compared(channel: _Channel, logs: _Logs, also: GtidSet) -> Looked:
         restarted = [each for each in (*pair, *channel.others) if _restarted_lately(each)]
         reading = _due(reading, restarted)
     if beyond:
-        text = f"more than {SUSPECTS_MAX:,} to compare: {counted(beyond)}"
+        text = f"more than {SUSPECTS_MAX:,} to compare: {gtids_in_words(beyond)}"
         reading = replace(reading, unread=(*reading.unread, UnreadContent(names[1], text)))
     is_over = all(each.is_lasting for each in compared.unread)
     look_again = frozenset() if is_over else all_names

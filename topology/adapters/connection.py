@@ -65,7 +65,7 @@ if TYPE_CHECKING:  # generic in the stubs, not at run time
 else:
     _Base = pymysql.connections.Connection
 
-# A GTID set may have 64 MiB of text (gtid/text.py). All other answers are far smaller.
+# A GTID set may have 64 MiB of text (gtid/gtid_text.py). All other answers are far smaller.
 ANSWER_BYTES_MAX: Final = 64 * 1024**2
 # A greeting has about 100 bytes, a public key 500, an error 600.
 HANDSHAKE_BYTES_MAX: Final = 64 * 1024

@@ -12,14 +12,14 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
 from binlog.content.compare import Agreement, Comparison, Version
 from binlog.content.compared_parts import LeftOut
 from binlog.content.content_digest import Content, RowsPart, StatementPart
-from binlog.content.reuse import Compared, counted
+from binlog.content.reuse import Compared, gtids_in_words
 from binlog.log_times import EPOCH, moment
 from gtid import Gtid, GtidSet
 from topology.adapters.transaction_summary import in_short
@@ -28,7 +28,6 @@ from topology.readings.contents import (
     ContentDifference,
     ContentReading,
     Difference,
-    StartLookedAt,
     TransactionVersion,
     UnreadContent,
 )
@@ -81,10 +80,7 @@ def reading_of(compared: Compared, comparing: Comparing, *, read_at: datetime) -
     return ContentReading(
         read_at=read_at,
         compared_count=compared.gtids.gtid_count - len(undecided),
-        starts=tuple(
-            StartLookedAt(log, datetime.fromtimestamp(start.started_at_seconds, UTC), start.file)
-            for log, start in compared.starts
-        ),
+        starts=compared.starts,
         differences=tuple(differences),
         unread=tuple(sorted(set(unread))),
         is_cut=compared.is_cut,
@@ -140,7 +136,7 @@ def _not_comparable(
 ) -> Iterator[UnreadContent]:
     """Report, by reason, the transactions of which both versions were read without an answer."""
     for why, of_reason in gtids.items():
-        which = counted(GtidSet.of(of_reason))
+        which = gtids_in_words(GtidSet.of(of_reason))
         yield UnreadContent(names[1], f"not comparable with {names[0]}: {which}: {why}")
 
 

@@ -17,17 +17,24 @@ from functools import partial
 from typing import Final, Self
 
 import pymysql
-from pymysql.constants import ER
 
+from binlog.adapters.shown_definitions import shown_definition
 from gtid import GtidSet
-from topology.adapters.answers import FactsOfConnection, NotShown, Row, rows_of, text_of
+from topology.adapters.answered_rows import (
+    UNEXPECTED,
+    FactsOfConnection,
+    NotShown,
+    Row,
+    rows_of,
+    text_of,
+    unexpected_answer,
+)
 from topology.adapters.connection import Connection, connect
 from topology.adapters.definition_statements import (
     DEFAULT_COLLATIONS,
     GRANTS,
     GROUP_BYTES_MAX,
     SESSION_COLUMNS,
-    SETS,
     SETTINGS,
     SHOWN_AS,
     DigestQuery,
@@ -37,10 +44,9 @@ from topology.adapters.definition_statements import (
     show_create,
     triggers_beside,
 )
-from topology.adapters.reading_statements import VERSION
-from topology.adapters.status import parse_owned
+from topology.adapters.settled_sets import read_settled
 from topology.adapters.unread import unread_fact
-from topology.adapters.vendor_facts import vendor_of_row
+from topology.adapters.vendor_facts import read_version
 from topology.definitions.canonical import CanonicalDefinition, canonical_definition
 from topology.definitions.schema_objects import (
     ObjectDigest,
@@ -55,11 +61,6 @@ from topology.readings.target import ServerTarget
 from topology.readings.vendors import row_of
 from topology.readings.version import ServerVersion
 
-# Errors of SHOW CREATE that mean that there is no such object: of its schema, its table, a routine
-# (1305), a trigger (1360), an event (1539).
-_ABSENT: Final = frozenset({ER.BAD_DB_ERROR, ER.NO_SUCH_TABLE, ER.SP_DOES_NOT_EXIST, 1360, 1539})
-# A key of the kind is of another kind now: a view where a table was.
-_OTHER_KIND: Final = frozenset({1347})  # ER_WRONG_OBJECT
 _FALSE: Final = ("", "OFF", "0")
 
 
@@ -192,8 +193,8 @@ class DefinitionReader:
         return True
 
     def _version(self) -> ServerVersion:
-        row = self._one(VERSION, "version")
-        version, vendor = text_of(row["version"]), vendor_of_row(row)
+        assert self._connection is not None
+        version, vendor = read_version(self._connection)
         if row_of(vendor).unevaluated:
             raise NotShown(f"{vendor.value} {version} shows its definitions in other ways")
         self._facts.vendor = vendor
@@ -218,8 +219,8 @@ class DefinitionReader:
 
     def _sets(self) -> tuple[GtidSet, GtidSet]:
         """Return the GTIDs that sessions own, and those executed, read in this order."""
-        row = self._one(SETS, "executed")
-        return parse_owned(text_of(row["owned"])), GtidSet.parse(text_of(row["executed"]))
+        assert self._connection is not None
+        return read_settled(self._connection)
 
     def _bytes_max(self) -> int:
         packet = int(self.settings.get("max_allowed_packet", GROUP_BYTES_MAX))
@@ -231,21 +232,20 @@ class DefinitionReader:
         definitions: dict[ObjectKey, CanonicalDefinition | None],
         unread: list[UnreadFact],
     ) -> None:
+        assert self._connection is not None
+        assert self._server is not None
         try:
-            rows = self._rows(show_create(key))
+            row = shown_definition(self._connection, show_create(key)).row
+        except UNEXPECTED as error:
+            unread.append(unexpected_answer(key.label, error))
+            return
         except pymysql.MySQLError as error:
-            number = error.args[0] if error.args else 0
-            if number in _ABSENT | _OTHER_KIND:
-                definitions[key] = None
-                return
             unread.append(unread_fact(key.label, error, timed_out=False))
             if unread[-1].reason is UnreadReason.UNREACHABLE:
                 raise
             return
-        assert self._server is not None
-        row = {name.lower(): value for name, value in rows[0].items()} if rows else {}
         shown = SHOWN_AS[key.kind].lower()
-        if shown not in row:  # a view where a table was
+        if shown not in row:  # absent, or a view where a table was
             definitions[key] = None
         elif row[shown] is None:
             why = f"GRANT {needed_for(key.kind.value)}"
@@ -274,10 +274,6 @@ class DefinitionReader:
     def _rows(self, statement: str, *expected: str) -> list[Row]:
         assert self._connection is not None
         return rows_of(self._connection, statement, *expected)
-
-    def _one(self, statement: str, *expected: str) -> Row:
-        [row] = self._rows(statement, *expected)
-        return row
 
 
 def _fact(query: DigestQuery) -> str:

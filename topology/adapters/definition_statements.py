@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from binlog.adapters.shown_definitions import show_create_table
 from binlog.quoting import quote_identifier, quote_string
 from topology.definitions.schema_objects import SYSTEM_SCHEMAS, ObjectKey, ObjectKind
 from topology.readings.version import ServerVersion
 
 GROUP_BYTES_MAX: Final = 1024**2
-SETS: Final = "SELECT @@GLOBAL.gtid_owned AS owned, @@GLOBAL.gtid_executed AS executed"
 GRANTS: Final = "SHOW GRANTS"
 SETTINGS: Final = (
     "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('lower_case_table_names', 'gtid_mode',"
@@ -281,6 +281,8 @@ def show_create(key: ObjectKey) -> str:
     """Return the statement that shows one definition."""
     if key.kind is ObjectKind.SCHEMA:
         return f"SHOW CREATE DATABASE {quote_identifier(key.schema)}"
+    if key.kind is ObjectKind.TABLE:
+        return show_create_table(key.schema, key.name)
     named = f"{quote_identifier(key.schema)}.{quote_identifier(key.name)}"
     return f"SHOW CREATE {key.kind.value.upper()} {named}"
 

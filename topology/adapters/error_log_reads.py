@@ -21,7 +21,7 @@ from typing import Final
 
 from binlog.log_times import EPOCH, MICROSECONDS
 from binlog.quoting import quote_string
-from topology.adapters.answers import NotShown, Row, rows_of, text_of
+from topology.adapters.answered_rows import NotShown, Row, rows_of, text_of
 from topology.adapters.connection import Connection
 from topology.readings.dialect import Dialect
 from topology.readings.hidden_passwords import without_secrets

@@ -6,11 +6,15 @@ the same servers with the same words (vendor_facts.py).
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
+from uuid import UUID
 
 from binlog.adapters.server_errors import read_answer
+from binlog.adapters.set_statements import SENT_SETS
 from binlog.errors import UnsupportedServer
-from topology.adapters.answers import only_row, rows_of
+from gtid import GtidSet
+from topology.adapters.answered_rows import only_row, rows_of
 from topology.adapters.connection import Connection, connect
 from topology.adapters.reading_statements import VERSION
 from topology.adapters.vendor_facts import version_texts_of, why_refused
@@ -75,3 +79,25 @@ def _parsed(text: str) -> ServerVersion | None:
         return ServerVersion.parse(text)
     except UnreadableVersion:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSets:
+    """The GTID sets and the UUID that a server reports."""
+
+    server_uuid: UUID
+    gtid_purged: GtidSet
+    gtid_executed: GtidSet
+
+
+def read_sets(connection: Connection) -> ServerSets:
+    """Query the sets, in one statement. Raises pymysql.MySQLError, OSError."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {SENT_SETS}, @@GLOBAL.server_uuid AS server_uuid")
+        row = cursor.fetchone()
+    assert row is not None, "a SELECT without FROM has a row"
+    return ServerSets(
+        UUID(row["server_uuid"]),
+        GtidSet.parse(row["gtid_purged"]),
+        GtidSet.parse(row["gtid_executed"]),
+    )

@@ -1,4 +1,4 @@
-"""Reads what shows a server's history beside its transactions: log heads, error log, schemas.
+"""Reads what shows a server's history beside its transactions: log heads, error log.
 
 Each function raises what the connection or the log reader raises; log_answers.py lists it.
 """
@@ -25,8 +25,6 @@ from topology.readings.snapshot import ServerSnapshot
 from topology.readings.target import ServerTarget
 from topology.readings.version import ServerVersion
 
-# 5.6 creates an empty schema `test` with every new data directory.
-_OF_MYSQL: Final = frozenset({"information_schema", "mysql", "performance_schema", "sys", "test"})
 # ER_GTID_PURGED_WAS_UPDATED (share/messages_to_error_log.txt).
 _PURGED_CHANGES: Final = (
     "SELECT UNIX_TIMESTAMP(LOGGED) AS at, DATA AS data FROM performance_schema.error_log"
@@ -123,23 +121,3 @@ def purged_changes_of(
         for at, values in found
         if values is not None
     )
-
-
-def schemas_count_of(
-    server: ServerSnapshot, target: ServerTarget, seconds_max: float
-) -> int | None:
-    """Return how many schemas the server has besides MySQL's own.
-
-    Return None if not all are shown, or if the server has committed or begun a transaction since it
-    was read, which may have created them.
-    """
-    way = connect(target, timeout_seconds_max=seconds_max)
-    with closing(way) as connection, connection.cursor() as cursor:
-        cursor.execute("SHOW DATABASES")
-        names = {str(name).lower() for row in cursor.fetchall() for name in row.values()}
-        cursor.execute("SELECT @@GLOBAL.gtid_owned AS owned, @@GLOBAL.gtid_executed AS executed")
-        now = [
-            (row.get("owned"), GtidSet.parse(str(row.get("executed")))) for row in cursor.fetchall()
-        ]
-    is_as_read = now == [("", server.gtid_executed)]
-    return len(names - _OF_MYSQL) if "mysql" in names and is_as_read else None

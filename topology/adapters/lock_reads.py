@@ -22,7 +22,8 @@ from typing import Final
 
 import pymysql
 
-from topology.adapters.answers import FactsOfConnection, NotShown, Row, rows_of, text_of
+from binlog.adapters.set_statements import OWNED
+from topology.adapters.answered_rows import FactsOfConnection, NotShown, Row, rows_of, text_of
 from topology.adapters.connection import Connection, connect
 from topology.adapters.hidden_workers import SYSTEM_USER
 from topology.adapters.reading_statements import VERSION
@@ -36,7 +37,7 @@ from topology.readings.target import ServerTarget
 from topology.readings.vendors import row_of
 from topology.readings.version import ServerVersion
 
-_OWNED: Final = "SELECT @@GLOBAL.gtid_owned AS owned"
+_OWNED: Final = f"SELECT {OWNED} AS owned"
 _INSTRUMENT: Final = (
     "SELECT ENABLED AS enabled FROM performance_schema.setup_instruments"
     " WHERE NAME = 'wait/lock/metadata/sql/mdl'"

@@ -20,11 +20,11 @@ from binlog.log_times import EPOCH
 from binlog.transactions import TableChange, Transaction
 from gtid import GtidError, GtidSet
 from topology.adapters.connection import Connection, connect
+from topology.adapters.counted_schemas import schemas_count_of
 from topology.adapters.history_reads import (
     first_log_of,
     purged_changes_of,
     reach_of,
-    schemas_count_of,
 )
 from topology.questions.log_questions import LogQuestions
 from topology.questions.log_searches import Search

@@ -31,7 +31,7 @@ import pymysql
 from pymysql.constants import ER
 
 from gtid import GtidError, GtidSet
-from topology.adapters.answers import Row, only_row, unexpected_answer
+from topology.adapters.answered_rows import Row, only_row, unexpected_answer
 from topology.adapters.connection import Connection, connect
 from topology.adapters.connection_errors import AnswerTooLong
 from topology.adapters.hidden_workers import (

@@ -29,7 +29,7 @@ from uuid import UUID
 import pymysql
 
 from binlog.quoting import quote_string
-from topology.adapters.answers import FactsOfConnection, NotShown, Row, rows_of, text_of
+from topology.adapters.answered_rows import FactsOfConnection, NotShown, Row, rows_of, text_of
 from topology.adapters.connection import PROGRAM_NAME, Connection, connect
 from topology.readings.connected_replica import ConnectedReplica
 from topology.readings.dialect import REPLICA_UUID_COLUMNS, REPLICA_UUID_VARIABLES, Dialect

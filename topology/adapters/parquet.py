@@ -7,9 +7,8 @@
 1. One row per server and phase, with the columns of SNAPSHOT_SCHEMA (snapshot_columns.py).
 2. A run is named after the time when its last reading ended. Names sort by time, and the same
    snapshots give the same run. Spark reads `day=` and `run=` as partitions.
-3. A run is written under a hidden name (`_writing-…`), synchronized to disk, and renamed. A writer
-   that crashes leaves nothing that looks like a run. `_SUCCESS` is written last: a run without it
-   is not read.
+3. A run is written as a draft and appears as a whole (run_directory.py). A writer that crashes
+   leaves nothing that looks like a run.
 4. Small text files may be stored with the rows, under names that readers of tables ignore (`_…`).
    The consumers of the clusters are one of them (stored_consumers.py).
    `_run.json` records the rows of each file and whether the run has the whole fleet
@@ -20,7 +19,6 @@
 """
 
 import filecmp
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -29,18 +27,22 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from topology.adapters.run_directory import (
+    COMPLETE,
+    LocalStorage,
+    RunName,
+    complete_draft,
+    new_draft,
+)
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA, leaves_of, records_of_table
 from topology.adapters.storable import rows_of
 from topology.adapters.stored_consumers import consumers_beside, consumers_of_run
 from topology.adapters.stored_runs import (
-    COMPLETE,
     RECORD,
-    RUN_FORMAT,
     UnreadableSnapshots,
     files_of_run,
     latest_run,
@@ -56,7 +58,6 @@ from topology.readings.consumers import ConsumerReading
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 
 PART: Final = "part-00000.parquet"
-_WRITING: Final = "_writing-"
 # The number of clusters that one read returns, and by which tasks are split. It takes 0.1 GB for
 # pairs; reading more at once is not faster.
 _CLUSTERS_PER_ROW_GROUP: Final = 5_000
@@ -100,8 +101,9 @@ def write_snapshots(
         FileExistsError: another run ended at the same microsecond, or an incomplete copy of this
             run exists.
     """
+    storage = LocalStorage()
     directory.mkdir(parents=True, exist_ok=True)
-    hidden = directory / f"{_WRITING}{uuid4().hex}"
+    hidden = Path(new_draft(str(directory)))
     hidden.mkdir()
     try:
         consumers: dict[str, tuple[ConsumerReading, ...]] = {}
@@ -110,20 +112,14 @@ def write_snapshots(
         selected = None if partial is None else tuple(partial)
         texts = {**beside, **consumers_beside(consumers)}
         record = RunRecord(cluster_count, rows, selected, tuple(texts))
-        for name, text in {**texts, RECORD: record.to_text()}.items():
-            (hidden / name).write_text(text, encoding="utf-8")
-        (hidden / COMPLETE).touch()
+        complete_draft(storage, str(hidden), {**texts, RECORD: record.to_text()})
         names = sorted(each.name for each in hidden.iterdir())
-        _make_durable(*(hidden / name for name in names), hidden)
-        day = directory / f"day={ended:%Y-%m-%d}"
-        day.mkdir(exist_ok=True)
-        run = day / ended.strftime(RUN_FORMAT)
+        run = directory / RunName.at(ended).path
         if _is_same_run(hidden, run, names):
             return run
         if run.exists():
             raise FileExistsError(f"{run}: another run, or an incomplete one, is already there")
-        hidden.rename(run)
-        _make_durable(day, directory)
+        storage.rename(str(hidden), str(run))
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
     return run
@@ -184,15 +180,6 @@ def _is_same_run(one: Path, other: Path, names: Sequence[str]) -> bool:
     return (other / COMPLETE).exists() and not any(
         filecmp.cmpfiles(one, other, names, shallow=False)[1:]
     )
-
-
-def _make_durable(*paths: Path) -> None:
-    for path in paths:
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 # -- reading --------------------------------------------------------------------------------------

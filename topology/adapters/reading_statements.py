@@ -5,13 +5,13 @@ No external value is part of a statement here. status.py defines what the column
 
 from functools import cache
 
+from binlog.adapters.set_statements import STATE_SETS
 from binlog.quoting import quote_string
 from topology.readings.dialect import SETTINGS, Dialect
 from topology.readings.vendors import VENDOR_SETTINGS
 
 IDENTITY = (
-    "SELECT @@GLOBAL.gtid_owned AS gtid_owned, @@GLOBAL.gtid_purged AS gtid_purged,"
-    " @@GLOBAL.gtid_executed AS gtid_executed, @@GLOBAL.server_uuid AS server_uuid,"
+    f"SELECT {STATE_SETS}, @@GLOBAL.server_uuid AS server_uuid,"
     " @@GLOBAL.server_id AS server_id,"
     " @@GLOBAL.gtid_mode AS gtid_mode, UTC_TIMESTAMP(6) AS server_clock"
 )

@@ -17,7 +17,7 @@ from typing import Final
 from binlog.quoting import quote_string
 from binlog.transactions import TransactionKind
 from gtid import GtidError, GtidSet
-from topology.adapters.answers import Row, rows_of, text_of
+from topology.adapters.answered_rows import Row, rows_of, text_of
 from topology.adapters.connection import Connection
 from topology.adapters.transaction_summary import shortened_statement
 from topology.readings.dialect import Dialect

@@ -28,7 +28,7 @@ from typing import Any
 
 import pymysql
 
-from topology.adapters.answers import Row, expected_rows, rows_of
+from topology.adapters.answered_rows import Row, expected_rows, rows_of
 from topology.adapters.connection import Connection
 from topology.adapters.connection_errors import MalformedAnswer
 

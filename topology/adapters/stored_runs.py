@@ -7,9 +7,8 @@
 4. This module reads only columns with times, names and addresses.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -17,14 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from topology.adapters.run_directory import COMPLETE, RunName, is_run
 from topology.adapters.snapshot_columns import SNAPSHOT_SCHEMA
 from topology.documents.run_record import MalformedRunRecord, NewerRunRecord, ReadSpan, RunRecord
 
-COMPLETE: Final = "_SUCCESS"
 RECORD: Final = "_run.json"
-RUN_FORMAT: Final = "run=%Y%m%dT%H%M%S.%fZ"
 ADDRESS_COLUMNS: Final = ("cluster", "name", "host", "port")
-_RUN = re.compile(r"run=\d{8}T\d{6}\.\d{6}Z")
 
 
 class NoSnapshots(Exception):
@@ -42,7 +39,7 @@ def latest_run(directory: Path) -> Path:
     which lists the incomplete runs, and UnreadableSnapshots: a directory that cannot be listed may
     contain a later run.
     """
-    if _RUN.fullmatch(directory.resolve().name):
+    if is_run(directory.resolve().name):
         if _is_complete(directory):
             return directory
         raise NoSnapshots(f"{directory}: no complete run (no {COMPLETE} in it)")
@@ -70,7 +67,7 @@ def _runs_below(directory: Path) -> Iterator[Path]:
         days = [day for day in directory.iterdir() if day.name.startswith("day=") and day.is_dir()]
         for day in days:
             for run in day.iterdir():
-                if not _RUN.fullmatch(run.name) or not run.is_dir():
+                if not is_run(run.name) or not run.is_dir():
                     continue
                 if day.name != f"day={moment_of_run(run):%Y-%m-%d}":
                     raise UnreadableSnapshots(
@@ -91,9 +88,8 @@ def _is_complete(run: Path) -> bool:
 
 def moment_of_run(run: Path) -> datetime:
     """Return the time in the name of a run. Raises UnreadableSnapshots if it is no time."""
-    name = run.resolve().name
     try:
-        return datetime.strptime(name, RUN_FORMAT).replace(tzinfo=UTC)
+        return RunName(run.resolve().name).moment
     except ValueError as error:
         raise UnreadableSnapshots(f"{run}: the name of the run is not a time") from error
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from binlog.adapters.schema_servers import ServerTables
 from binlog.schema.table_history import TableKey
-from topology.adapters.answers import UNEXPECTED, NotShown
+from topology.adapters.answered_rows import UNEXPECTED, NotShown
 from topology.adapters.error_log_reads import error_log_around, error_log_file, failed_at_of
 from topology.adapters.relay_log_reads import relayed_transaction
 from topology.adapters.traced_reads import TracedReads

@@ -13,9 +13,9 @@ from typing import Any, Final, TypeAlias
 import pymysql
 from pymysql.constants import ER
 
-from topology.adapters.answers import rows_of, text_of
+from topology.adapters.answered_rows import only_row, rows_of, text_of
 from topology.adapters.connection import Connection
-from topology.adapters.reading_statements import LOG_RETENTION
+from topology.adapters.reading_statements import LOG_RETENTION, VERSION
 from topology.adapters.vendor_reasons import with_vendor_reason
 from topology.readings.dialect import SETTINGS
 from topology.readings.snapshot import ServerSnapshot, UnreadFact, UnreadReason
@@ -60,6 +60,11 @@ def vendor_of_row(row: Mapping[str, Any]) -> Vendor:
 def version_texts_of(row: Mapping[str, Any]) -> tuple[str, Vendor]:
     """Return the text of the version and the vendor, by the answer to VERSION."""
     return str(row["version"]), vendor_of_row(row)
+
+
+def read_version(connection: Connection) -> tuple[str, Vendor]:
+    """Return the text of a server's version, and its vendor. Raises as `rows_of`."""
+    return version_texts_of(only_row(rows_of(connection, VERSION, "version"), VERSION))
 
 
 def why_refused(vendor: Vendor | None, version: ServerVersion | None) -> str:

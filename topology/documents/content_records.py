@@ -10,6 +10,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from binlog.content.server_starts import ServerStart
 from gtid import Gtid
 from topology.documents.cluster_document import clusters_from_text, clusters_to_text
 from topology.documents.record_codec import (
@@ -30,7 +31,6 @@ from topology.readings.contents import (
     ContentDifference,
     ContentReading,
     Difference,
-    StartLookedAt,
     TransactionVersion,
     UnreadContent,
 )
@@ -69,7 +69,7 @@ DIFFERENCE = RecordShape(
 
 _UNREAD = RecordShape(UnreadContent, {"server": TEXT, "reason": TEXT})
 
-_START = RecordShape(StartLookedAt, {"server": TEXT, "started_at": TIME, "file": TEXT})
+_START = RecordShape(ServerStart, {"server": TEXT, "started_at": TIME, "file": TEXT})
 
 _READING = RecordShape(
     ContentReading,

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from gtid.counted_nouns import counted
+
 SCHEMA_VERSION: Final = 1
 MAX_AGE_DEFAULT: Final = "24h"  # a run every night, and none missed
 # The clocks of two synchronized machines differ by less. A later time is an error.
@@ -172,7 +174,7 @@ def in_words(span: timedelta) -> str:
     for unit, seconds in _UNITS:
         count, rest = divmod(rest, seconds)
         if count:
-            said.append(f"{count:,} {unit}" + ("" if count == 1 else "s"))
+            said.append(counted(count, unit))
     return " ".join(said[:2]) or "0 seconds"
 
 

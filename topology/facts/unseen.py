@@ -86,16 +86,6 @@ def is_aurora_reader(server: ServerSnapshot) -> bool:
     return INNODB_READ_ONLY in settings and is_reader_of_volume(server.vendor, settings)
 
 
-def kind_of_member(server: ServerSnapshot) -> str | None:
-    """Return what a server is in a replication group, in words; None if it has no group."""
-    if server.group is not None:
-        state = f"{server.group.member_state} {server.group.member_role}".strip()
-        return f"a member ({state}) of the group {server.group.group_name}"
-    if group_name_of(server):
-        return f"configured for the group {group_name_of(server)}, but not a member now"
-    return None
-
-
 def _unread_members(server: ServerSnapshot, graph: Graph) -> Iterator[str]:
     """Yield the members that may deliver to a server; of any group if its settings are unread."""
     name = group_name_of(server)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from binlog.content.server_starts import ServerStart
 from gtid import Gtid
 
 
@@ -66,15 +67,6 @@ class UnreadContent:
 
 
 @dataclass(frozen=True, slots=True)
-class StartLookedAt:
-    """A restart of a server. The server's own transactions around it were compared."""
-
-    server: str
-    started_at: datetime
-    file: str
-
-
-@dataclass(frozen=True, slots=True)
 class ContentReading:
     """The result of one comparison of contents.
 
@@ -84,7 +76,7 @@ class ContentReading:
 
     read_at: datetime
     compared_count: int
-    starts: tuple[StartLookedAt, ...]
+    starts: tuple[ServerStart, ...]
     differences: tuple[ContentDifference, ...]
     unread: tuple[UnreadContent, ...]  # each becomes UNKNOWN: a later audit may read it
     is_cut: bool = False  # there are more differences than were compared

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 from gtid import GtidSet
+from gtid.counted_nouns import counted
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity, Strategy, Unknown
 from topology.catalogue.strategy_table import STRATEGIES
 from topology.catalogue.verdict_table import entry_of
@@ -106,16 +107,14 @@ def on_edge(
 
 def many(gtid_set: GtidSet) -> str:
     """Return the number of transactions as text: "1 transaction", "20 transactions"."""
-    count = gtid_set.gtid_count
-    return f"{count:,} transaction" if count == 1 else f"{count:,} transactions"
+    return counted(gtid_set.gtid_count, "transaction")
 
 
 def lasting(seconds: int) -> str:
     """Return a time in the largest unit that fits: "7 days", "90 seconds"."""
     for unit, word in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if seconds % unit == 0:
-            count = seconds // unit
-            return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+            return counted(seconds // unit, word)
     return f"{seconds:,} seconds"
 
 

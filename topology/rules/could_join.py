@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gtid import Gtid, GtidSet
+from gtid.counted_nouns import counted
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.joining import Joining, evaluate_parts
@@ -249,8 +250,7 @@ def _reset_doubt(facts: ClusterFacts, joining: Joining) -> str:
     if not may_have_rows(server, joining.missing):
         return ""
     schemas = server.history_evidence.schemas_count if server.history_evidence else None
-    plural = "schema" if schemas == 1 else "schemas"
-    has = f" It has {schemas} {plural} of its own." if schemas else ""
+    has = f" It has {counted(schemas, 'schema')} of its own." if schemas else ""
     return (
         f"{has} Its binary logs do not exclude RESET BINARY LOGS AND GTIDS. If it was reset, it has"
         " the rows already, and would execute the transactions a second time. Compare the data"

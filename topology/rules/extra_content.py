@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gtid import GtidSet
+from gtid.counted_nouns import counted
 from topology.readings.content_class import ContentClass
 from topology.readings.history_evidence import TABLES_MAX, ExtraTransaction
 from topology.readings.snapshot import ServerSnapshot
@@ -61,13 +62,12 @@ def _tables(read: Sequence[ExtraTransaction]) -> str:
     left = len(ordered) - len(shown)
     if left:
         is_cut = any(len(each.rows) == TABLES_MAX for each in read)
-        tables = "other table" if left == 1 else "other tables"
-        shown.append(f"{'at least ' if is_cut else ''}{left:,} {tables}")
+        shown.append(f"{'at least ' if is_cut else ''}{counted(left, 'other table')}")
     return f" ({'; '.join(shown)})"
 
 
 def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count:,} rows"
+    return counted(count, "row")
 
 
 def _times(read: Sequence[ExtraTransaction]) -> str:

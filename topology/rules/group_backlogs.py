@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gtid import GtidSet
+from gtid.counted_nouns import counted
 from topology.catalogue.findings import Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.group_appliers import failed_channels
@@ -196,8 +197,7 @@ def block_gaps(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _numbers(gtid_set: GtidSet) -> str:
-    count = gtid_set.gtid_count
-    return "1 GTID" if count == 1 else f"{count:,} GTIDs"
+    return counted(gtid_set.gtid_count, "GTID")
 
 
 RULES: Rules = (

@@ -25,6 +25,7 @@ group, whose members have blocks of GNOs.
 from typing import Final
 
 from gtid import GtidSet
+from gtid.counted_nouns import counted
 from topology.facts.applier_workers import commits_in_order
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.edge_facts import EdgeFacts
@@ -121,5 +122,5 @@ def rows_without_history(facts: ClusterFacts, edge: EdgeFacts) -> str:
         return ""
     if history is None or not history.schemas_count:
         return ""
-    schemas = "1 schema" if history.schemas_count == 1 else f"{history.schemas_count} schemas"
+    schemas = counted(history.schemas_count, "schema")
     return _WITHOUT_HISTORY.format(replica=server.name, schemas=schemas)

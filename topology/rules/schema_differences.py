@@ -28,6 +28,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from gtid import GtidSet
+from gtid.counted_nouns import counted
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity, Unknown
 from topology.facts.cluster_facts import ClusterFacts
 from topology.readings.definition_reading import (
@@ -210,7 +211,7 @@ def _way_text(
 
 
 def _count(ddl: Collection[LoggedDdl]) -> str:
-    return "1 DDL transaction" if len(ddl) == 1 else f"{len(ddl):,} DDL transactions"
+    return counted(len(ddl), "DDL transaction")
 
 
 # -- S2 -------------------------------------------------------------------------------------------
@@ -353,7 +354,7 @@ def _ddl_evidence(
 
 
 def _counted(objects: Collection[DifferingObject]) -> str:
-    return "1 object" if len(objects) == 1 else f"{len(objects):,} objects"
+    return counted(len(objects), "object")
 
 
 def _named(objects: Iterable[DifferingObject], *, classes: bool = False) -> str:

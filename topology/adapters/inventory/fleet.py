@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Protocol, TypeVar
 
+from gtid.counted_nouns import counted
 from topology.adapters.collect import CollectLimits
 from topology.adapters.consumer_source import ConsumerSource
 from topology.adapters.inventory.accounts import ServerEntry
@@ -106,9 +107,7 @@ def _named(clusters: Sequence[_Kind], name: str) -> tuple[_Kind, ...]:
         names = [cluster.name for cluster in clusters]
         near = get_close_matches(name, names, n=1)
         hint = (
-            f"did you mean {near[0]}?"
-            if near
-            else f"it has {len(names):,} other {'cluster' if len(names) == 1 else 'clusters'}"
+            f"did you mean {near[0]}?" if near else f"it has {counted(len(names), 'other cluster')}"
         )
         raise InventoryProblem(f"no cluster with that name in the fleet file; {hint}")
     return kept

@@ -23,6 +23,7 @@ from typing import TypeAlias
 from gtid.accelerated import kernels_for
 from gtid.boundaries import canonical, count, pairs, unite
 from gtid.boundary_sequence import GNO_MAX, Boundaries
+from gtid.counted_nouns import counted
 from gtid.errors import GtidSetTooLarge, MalformedGtid, MalformedGtidSet, MalformedText
 from gtid.tsid import TAG_CHARS_MAX, TAG_PATTERN, UUID_CHARS, uuid_key
 
@@ -366,8 +367,3 @@ def shorten_ranges(uuid: str, ranges: Ranges, *, ranges_max: int) -> str:
         gtids = counted(hidden_gtids, "GTID")
         text += f" … (+{counted(hidden_ranges, 'more range')}, {gtids})"
     return text
-
-
-def counted(number: int, noun: str) -> str:
-    """Write a number with its noun, in the plural unless the number is 1."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -428,8 +428,10 @@ def test_commits_that_were_read_for_another_question_exclude_no_reset() -> None:
 def test_what_the_holder_has_in_no_log_either_is_said(purged: str, text: str) -> None:
     """log_replica_updates = OFF, or a purged log: there is nothing to redo from."""
     snapshot = story()
-    gone = {"gtid_purged": GtidSet.parse(purged)}
-    changed = tuple(replace(each, **gone) if each.name == "b" else each for each in snapshot.last)
+    gone = GtidSet.parse(purged)
+    changed = tuple(
+        replace(each, gtid_purged=gone) if each.name == "b" else each for each in snapshot.last
+    )
     audit = audit_cluster(replace(snapshot, first=snapshot.first, last=changed))
     [found] = [each for each in audit.findings if each.code in ("E3", "E6")]
     assert ("in no binary log either" in found.explanation) is bool(text)

@@ -39,6 +39,8 @@ MAY_USE_OLD_WORDS = {
     "topology/catalogue/client_errors.py": "matches the texts of old servers",
     "topology/catalogue/definition_errors.py": "matches the texts of old servers",
     "topology/catalogue/gtid_errors.py": "matches the texts of old servers",
+    "topology/catalogue/logging_errors.py": "matches the texts of old servers",
+    "topology/catalogue/statement_errors.py": "matches the texts of old servers",
     "topology/rules/threads.py": "matches the texts of old servers",
     "compose/native/server_setup.py": "options by which old servers are started",
     "compose/native/provision.py": "a privilege by its server's name",

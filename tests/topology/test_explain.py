@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gtid import GtidSet
 from tests.hypothesis_profiles import laws
+from tests.topology.thread_texts import THREAD_TEXTS
 from topology.catalogue.error_texts import NUMBERS, TEXTS
 from topology.catalogue.explanations import Unexplained, explain
 from topology.catalogue.receiver_errors import NOT_QUEUED
@@ -342,6 +343,7 @@ OTHER_TEXTS: list[tuple[str, str | None]] = [
     ),
     *((text, "A3") for text in APPLIER_TEXTS),
     *MORE_TEXTS,
+    *THREAD_TEXTS,
     ("Malformed GTID set specification 'x'.", "U3"),
     ("@@GLOBAL.GTID_PURGED can only be set when @@GLOBAL.GTID_EXECUTED is empty.", None),
     (

@@ -11,9 +11,11 @@ from typing import Final
 from topology.catalogue.definition_errors import DEFINITION_NUMBERS
 from topology.catalogue.error_texts import NUMBERS
 from topology.catalogue.explanations import READ_IT, Explanation, Unexplained, explain
+from topology.catalogue.statement_errors import FAILS_HERE
 from topology.tracing.stopped_threads import ReplicationThread, StoppedThread
 
-_WRAPPER: Final = NUMBERS[1756]
+# Titles of texts that show only how an error is reported; the number beside it is the error.
+_FRAMES: Final = (NUMBERS[1756], FAILS_HERE)
 _FOREIGN_KEY: Final = (1451, 1452)  # ER_ROW_IS_REFERENCED_2, ER_NO_REFERENCED_ROW_2
 
 
@@ -41,7 +43,7 @@ _OF_TITLE: Final = {
 def meaning_of(failure: StoppedThread) -> Explanation | None:
     """Return what is known about the error; None if neither its text nor its number is known."""
     found = _explained(failure.cause_text)
-    if found is None or (found.title == _WRAPPER and failure.errno != 0):
+    if found is None or (found.title in _FRAMES and failure.errno != 0):
         return _explained(str(failure.errno)) or found
     return found
 

@@ -41,7 +41,7 @@ MAY_USE_OLD_WORDS = {
     "topology/catalogue/gtid_errors.py": "matches the texts of old servers",
     "topology/catalogue/logging_errors.py": "matches the texts of old servers",
     "topology/catalogue/statement_errors.py": "matches the texts of old servers",
-    "topology/rules/threads.py": "matches the texts of old servers",
+    "topology/rules/error_causes.py": "matches the texts of old servers",
     "compose/native/server_setup.py": "options by which old servers are started",
     "compose/native/provision.py": "a privilege by its server's name",
     "binlog/adapters/stream_session.py": "user variables and privileges by their server's names",

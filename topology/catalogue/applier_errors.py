@@ -67,12 +67,12 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
         " a full file system). No transaction is the cause.",
         (
             (
-                "Do not skip a transaction: the source sends all of them again after the relay log"
-                " is deleted."
-            ),
-            (
                 "First compare what the replica is missing with the binary logs of the source. What"
                 " the source has purged is only in this relay log."
+            ),
+            (
+                "Do not skip a transaction: the source sends all of them again after the relay log"
+                " is deleted."
             ),
             (
                 "With auto-position: STOP REPLICA, CHANGE REPLICATION SOURCE TO"
@@ -254,8 +254,9 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
         (
             (
                 "If the source's file is sound (`gtid-audit binlog scan FILE` verifies every"
-                " checksum), receive it again: STOP REPLICA, CHANGE REPLICATION SOURCE TO"
-                " SOURCE_AUTO_POSITION = 1, START REPLICA. This deletes the relay log."
+                " checksum) and the source has purged nothing that is missing, receive it again:"
+                " STOP REPLICA, CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1, START"
+                " REPLICA. This deletes the relay log."
             ),
             "If the source's file is damaged, fetch the transactions from another server.",
         ),

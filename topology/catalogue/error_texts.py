@@ -18,7 +18,7 @@ from topology.catalogue.error_row import ErrorText
 from topology.catalogue.gtid_errors import GTID_NUMBERS, GTID_TEXTS
 from topology.catalogue.logging_errors import LOGGING_NUMBERS, LOGGING_TEXTS
 from topology.catalogue.receiver_errors import RECEIVER_NUMBERS, RECEIVER_TEXTS
-from topology.catalogue.statement_errors import FRAME_TEXTS
+from topology.catalogue.statement_errors import FAILS_HERE, FRAME_TEXTS
 
 _SOURCE = r"(?:master|source)"
 _REPLICA = r"(?:slave|replica)"
@@ -33,6 +33,9 @@ _NOT_SECURE = "authentication needs a secure connection"
 REFUSED_ACCOUNT = frozenset({_NOT_CONNECTED, _NOT_SECURE})
 # The titles of texts with which a source refuses to send what it has purged.
 FOR_WANT_OF_LOGS = frozenset({_PURGED, _NO_FILE})
+_WORKERS = "the workers of a parallel applier have stopped"
+# The titles of texts that show only how an error is reported.
+FRAMES = frozenset({_WORKERS, FAILS_HERE})
 LOG_NOT_OPEN = "Binary log is not open"  # the source has no binary log, or has closed it
 
 TEXTS: tuple[ErrorText, ...] = (
@@ -305,7 +308,7 @@ TEXTS: tuple[ErrorText, ...] = (
     *FRAME_TEXTS,
     # It may quote the error of the worker, which has a row above.
     ErrorText(
-        "the workers of a parallel applier have stopped",
+        _WORKERS,
         r"(?:(?:slave|replica) coordinator and worker threads are stopped|"
         r"Coordinator stopped because there were error\(s\) in the worker)",
         "A3",
@@ -346,7 +349,7 @@ NUMBERS: dict[int, str] = {
     13114: "the source refused to send",
     13117: "a receiver cannot use its source",
     1593: "a receiver cannot use its source",
-    1756: "the workers of a parallel applier have stopped",
+    1756: _WORKERS,
     **dict.fromkeys((1772, 1773, 1774), "a GTID set that the server cannot read"),
     1789: _PURGED,
     1802: "the parallel applier has gaps",

@@ -11,8 +11,8 @@ from typing import Final
 
 from gtid import GtidSet, MalformedText
 from topology.catalogue.error_row import ErrorText
-from topology.catalogue.error_texts import FAILED, NUMBERS, QUOTED_SETS, TEXTS, row_of
-from topology.catalogue.verdict_table import CATALOGUE, CatalogueEntry, entry_of
+from topology.catalogue.error_texts import FAILED, FRAMES, NUMBERS, QUOTED_SETS, TEXTS, row_of
+from topology.catalogue.verdict_table import CATALOGUE, CatalogueEntry, UnknownCode, entry_of
 
 _BLANKS = re.compile(r"\s+")
 _CODE = re.compile(r"[A-Za-z][0-9]{1,2}")
@@ -74,6 +74,25 @@ def explain(text_or_code: str) -> Explanation:
     if row is None:
         raise Unexplained(text)
     return _of_text(row, text)
+
+
+def explain_error(number: int, text: str) -> Explanation | None:
+    """Explain the error of a thread; return None if neither its text nor its number is known.
+
+    The text decides, because one number can have several causes. The number decides where the text
+    is not known, and where it is only a frame around an error that is not known.
+    """
+    found = _or_none(text)
+    if found is None or (found.title in FRAMES and number != 0):
+        return _or_none(str(number)) or found
+    return found
+
+
+def _or_none(text: str) -> Explanation | None:
+    try:
+        return explain(text)
+    except (Unexplained, UnknownCode):
+        return None
 
 
 def _of_entry(entry: CatalogueEntry) -> Explanation:

@@ -102,7 +102,8 @@ RECEIVER_TEXTS: Final[tuple[ErrorText, ...]] = (
         " writes other events.",
         (
             (
-                "If the source's file is sound (`gtid-audit binlog scan FILE`), receive it again:"
+                "If the source's file is sound (`gtid-audit binlog scan FILE`), and the source has"
+                " purged nothing that is missing, receive it again:"
                 " STOP REPLICA, CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1, START"
                 " REPLICA. This deletes the relay log."
             ),
@@ -126,8 +127,8 @@ RECEIVER_TEXTS: Final[tuple[ErrorText, ...]] = (
         _NO_USER,  # seen on 9.7.4 and 5.6.24
         r"Invalid \(empty\) username when attempting to connect",
         "A4",
-        "The channel has no user. It was set up without one, or a START REPLICA USER = … named it,"
-        " which is kept only until the receiver stops.",
+        "CHANGE REPLICATION SOURCE named no SOURCE_USER, or a START REPLICA USER = … named it, and"
+        " that is kept only until the receiver stops.",
         (
             (
                 "On the replica: CHANGE REPLICATION SOURCE TO SOURCE_USER = '…', SOURCE_PASSWORD ="

@@ -180,9 +180,10 @@ STATEMENT_TEXTS: Final[tuple[ErrorText, ...]] = (
         " or a server of another version wrote it.",
         (
             (
-                "Check the source's file (`gtid-audit binlog scan FILE`). If it is sound, receive"
-                " the event again: STOP REPLICA, CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION"
-                " = 1, START REPLICA. This deletes the relay log."
+                "Check the source's file (`gtid-audit binlog scan FILE`). If it is sound, and the"
+                " source has purged nothing that is missing, receive the event again: STOP REPLICA,"
+                " CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1, START REPLICA. This"
+                " deletes the relay log."
             ),
             "If it fails again, compare the versions of both servers (C14).",
         ),

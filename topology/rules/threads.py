@@ -21,6 +21,7 @@ from topology.rules.definition_causes import drift_behind, errors_of_channel
 from topology.rules.distinct_uuids import distinct_uuids
 from topology.rules.error_causes import cause_of_applier, cause_of_receiver, hides_its_error
 from topology.rules.executed_in_part import in_part_text
+from topology.rules.filtered_tables import filters_behind
 from topology.rules.gone_logs import gone_logs_text, last_copy_text
 from topology.rules.left_empty import emptied_text
 
@@ -89,6 +90,7 @@ def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
                 replica=replica.name,
                 errors=errors_of_channel(channel),
             )
+            + filters_behind(channel, replica.name, errno=applier_errno_of(channel), text=text)
             + (_LEFT.format(replica=replica.name) if channel.name in GROUP_CHANNELS else "")
             + (in_part_text(code, source, replica.name, in_part) if in_part else "")
             + (

@@ -40,6 +40,7 @@ MAY_USE_OLD_WORDS = {
     "topology/catalogue/definition_errors.py": "matches the texts of old servers",
     "topology/catalogue/gtid_errors.py": "matches the texts of old servers",
     "topology/catalogue/logging_errors.py": "matches the texts of old servers",
+    "topology/catalogue/quoted_sets.py": "matches the texts of old servers",
     "topology/catalogue/statement_errors.py": "matches the texts of old servers",
     "topology/rules/error_causes.py": "matches the texts of old servers",
     "compose/native/server_setup.py": "options by which old servers are started",

@@ -13,7 +13,8 @@ from topology.facts.cluster_facts import gather_facts
 from topology.policy import Policy
 from topology.readings.snapshot import ThreadState
 from topology.readings.worker import WorkerSnapshot
-from topology.rules.threads import applier_error, receiver_error
+from topology.rules.failed_appliers import applier_error
+from topology.rules.threads import receiver_error
 
 FORMAT = (
     "Error executing row event: 'Cannot execute statement: impossible to write to binary log since"

@@ -121,5 +121,6 @@ THREAD_TEXTS: tuple[tuple[str, str | None], ...] = (
         ),
         None,
     ),
+    ("@@GLOBAL.GTID_PURGED was changed from '' to 'aaaaaaaa-0000-0000-0000-000000000000:1'", None),
     ("The function 'group_replication_set_as_primary' failed. Member must be ONLINE", None),
 )

@@ -362,14 +362,6 @@ NUMBERS: dict[int, str] = {
     2061: _NOT_SECURE,
 }
 
-# The GTID sets that a text may quote: a description of each, and the pattern that captures it.
-FAILED = "transaction that failed"
-QUOTED_SETS: tuple[tuple[str, str], ...] = (
-    ("sent by the replica", rf"GTID set sent by the {_REPLICA} is '([^']*)'"),
-    ("missing transactions", r"missing transactions are '([^']*)'"),
-    (FAILED, r"failed executing transaction '([^']*)'"),
-)
-
 
 # An audit looks up the row of one text many times, and most channels have no error.
 @lru_cache(maxsize=128)

@@ -23,6 +23,7 @@ _EXHAUSTED: Final = "the server has used up the numbers of its server_uuid"
 _NOT_EMPTY: Final = "gtid_purged refused: the history is not empty"
 _NOT_PURGED: Final = "gtid_purged refused"
 _SAME_AS_GROUP: Final = "the UUID for anonymous transactions is one of the group"
+_CHANGED: Final = "the GTID history of the server was changed"
 _STILL_SET: Final = "a session still has an explicit GTID"
 
 GTID_TEXTS: Final[tuple[ErrorText, ...]] = (
@@ -237,6 +238,19 @@ GTID_TEXTS: Final[tuple[ErrorText, ...]] = (
         ("Subtract what is already executed: `gtid-audit sets subtract NEW EXECUTED`.",),
     ),
     ErrorText(
+        _CHANGED,
+        r"GTID_(?:PURGED|EXECUTED) was changed from",
+        None,
+        "A note in the error log: a client set gtid_purged, often with a dump. Since then it"
+        " counts as executed what it has not executed itself, or the reverse.",
+        (
+            (
+                "Find out who did it, and compare the rows of what was added. What was removed can"
+                " be received and executed a second time."
+            ),
+        ),
+    ),
+    ErrorText(
         _STILL_SET,
         r"@@SESSION.GTID_NEXT (?:is set to|cannot|has the value)|GTID_NEXT.*explicitly set",
         None,
@@ -260,5 +274,6 @@ GTID_NUMBERS: Final[dict[int, str]] = {
     **dict.fromkeys((4020, 4040, 13691, 13754), _SAME_AS_GROUP),
     1840: _NOT_EMPTY,
     3546: _NOT_PURGED,
+    **dict.fromkeys((1842, 1843, 10916, 10917), _CHANGED),
     **dict.fromkeys((1767, 1837), _STILL_SET),
 }

@@ -167,7 +167,9 @@ def test_errant_transactions_are_those_of_this_edge() -> None:
     third = replace(one, errant=SOME, edge=replace(one.edge, replica="c"))
     both = replace(facts, edges=(one, other, third))
     assert failed_appliers._errant(both, "a", "b") == GtidSet()
-    assert failed_appliers._errant(both, "c", "b") == failed_appliers._errant(both, "a", "c") == SOME
+    assert (
+        failed_appliers._errant(both, "c", "b") == failed_appliers._errant(both, "a", "c") == SOME
+    )
 
 
 @pytest.mark.parametrize("part", ["extra", "purged", "lost"])

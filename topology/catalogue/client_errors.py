@@ -97,7 +97,7 @@ CLIENT_TEXTS: Final[tuple[ErrorText, ...]] = (
         r"The function '(?:group_replication|asynchronous_connection)_\w+' failed",
         None,
         "A client called a function that changes a group or the sources of a channel, and the"
-        " server refused it. Nothing was changed. The rest of the text has the reason.",
+        " server refused it or did not complete it. The rest of the text has the reason.",
         (
             (
                 "The usual reason: the member is not ONLINE, is not the primary, or another change"

@@ -94,7 +94,8 @@ STATEMENT_TEXTS: Final[tuple[ErrorText, ...]] = (
         (
             (
                 "Apply it with one thread: STOP REPLICA, START REPLICA UNTIL SQL_AFTER_MTS_GAPS,"
-                " and after it stops SET GLOBAL replica_parallel_workers = 0, START REPLICA."
+                " and after it stops SET GLOBAL replica_parallel_workers = 0 (9.7 takes it as 1),"
+                " START REPLICA."
             ),
             "Turn the workers on again once the applier is past the event.",
         ),

@@ -368,6 +368,15 @@ def test_other_texts_of_all_ages_are_known(text: str, code: str | None) -> None:
     assert bool(found.cause) == (code is not None)
 
 
+def test_an_error_of_the_engine_beside_another_one_is_not_the_cause() -> None:
+    text = (
+        "Could not execute Update_rows event on table d.t; Got error 168 - 'Unknown (generic) error"
+        " from engine' from storage engine, Error_code: 1030; Query execution was interrupted,"
+        " Error_code: 1317; handler error No Error!"
+    )
+    assert explain(text).title == "a replication thread was interrupted"
+
+
 @pytest.mark.parametrize("row", TEXTS, ids=lambda row: row.title)
 def test_every_row_is_reached_by_some_text(row: object) -> None:
     texts = [text for text, _ in (*REFUSALS, *OTHER_TEXTS)] + [wrapped("?", "source"), "13117"]

@@ -307,6 +307,11 @@ STATEMENT_TEXTS: Final[tuple[ErrorText, ...]] = (
             ),
         ),
     ),
+)
+
+# Last of all texts about appliers.
+FRAME_TEXTS: Final[tuple[ErrorText, ...]] = (
+    # A text may have this error beside another one that explains it.
     ErrorText(
         _ENGINE,
         r"Got (?:temporary )?error -?\d+ .*from|Got error -?\d+ .*during COMMIT|"
@@ -316,10 +321,6 @@ STATEMENT_TEXTS: Final[tuple[ErrorText, ...]] = (
         " `perror NUMBER` describes it.",
         ("Read the end of the error log of the replica: it has the cause.",),
     ),
-)
-
-# Last of all texts about appliers.
-FRAME_TEXTS: Final[tuple[ErrorText, ...]] = (
     ErrorText(
         FAILS_HERE,
         r"(?:Error '.*' (?:on (?:query|opening tables)|in \w+ event)|"

@@ -49,10 +49,14 @@ def explain(
             explanation.title, explanation.meaning, explanation.cause, explanation.advice
         )
         document["code"] = explanation.code
-        document["gtid_sets"] = [
-            {"what": what, "gtid_set": str(gtids), "gtid_count": gtids.gtid_count}
-            for what, gtids in explanation.gtid_sets
-        ]
+        for key, sets in (
+            ("gtid_sets", explanation.gtid_sets),
+            ("computed_sets", explanation.computed_sets),
+        ):
+            document[key] = [
+                {"what": what, "gtid_set": str(gtids), "gtid_count": gtids.gtid_count}
+                for what, gtids in sets
+            ]
         write_json(document)
     else:
         from gtid_audit.views.explain_text import show_explanation
@@ -71,4 +75,5 @@ def _document(
         "cause": cause,
         "advice": list(advice),
         "gtid_sets": [],
+        "computed_sets": [],
     }

@@ -32,13 +32,15 @@ SETS_DIFF: Final = document_of(
     only_b=_DESCRIBED_SET,
     both=_DESCRIBED_SET,
 )
+_QUOTED_SET: Final = record_of(what=TEXT, gtid_set=TEXT, gtid_count=COUNT)
 EXPLANATION: Final = document_of(
     title=TEXT.or_null(),
     code=TEXT.or_null(),
     meaning=TEXT,
     cause=TEXT,
     advice=list_of(TEXT),
-    gtid_sets=list_of(record_of(what=TEXT, gtid_set=TEXT, gtid_count=COUNT)),
+    gtid_sets=list_of(_QUOTED_SET),
+    computed_sets=list_of(_QUOTED_SET),
 )
 _EPISODE: Final = record_of(
     id=TEXT,

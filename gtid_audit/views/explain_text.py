@@ -19,8 +19,14 @@ def show_explanation(explanation: Explanation) -> None:
         ("arises", line_of(explanation.cause)),
     ]
     rows += _listed("do", explanation.advice)
-    for what, gtids in explanation.gtid_sets:
-        rows.append(("quotes", line_of(f"{what}: {gtids.shortened()} ({many(gtids)})")))
+    for label, sets in (
+        ("quotes", explanation.gtid_sets),
+        ("computed", explanation.computed_sets),
+    ):
+        rows += [
+            (label, line_of(f"{what}: {gtids.shortened() or 'none'} ({many(gtids)})"))
+            for what, gtids in sets
+        ]
     show(title, labelled(rows))
 
 

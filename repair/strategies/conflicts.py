@@ -19,7 +19,8 @@ from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.sql.row_literals import CannotRender
 from repair.sql.row_sql import member_columns, needs_lenience, redo_row
 from topology.catalogue.applier_errors import OF_NO_TRANSACTION
-from topology.catalogue.error_texts import NUMBERS
+from topology.catalogue.error_texts import NUMBERS, row_of
+from topology.catalogue.statement_errors import PARTLY_EXECUTED
 
 _LOST_GTIDS = (
     "{name} seems to have lost GTIDs (RESET BINARY LOGS AND GTIDS, a gtid_purged that is too"
@@ -154,8 +155,17 @@ def _of_no_transaction(case: Case) -> str | None:
     """
     if case.finding.code != "A3":
         return None
+    facts = {each.fact: each.value for each in case.finding.evidence}
     errors = [each.value for each in case.finding.evidence if each.fact == "applier errno"]
     title = next((NUMBERS.get(int(each), "") for each in errors if each.isdigit()), "")
+    text = row_of(facts.get("applier error", ""))
+    # On 5.6 the number is that of the source's error, for which a start alone would be enough.
+    if PARTLY_EXECUTED in (title, text.title if text is not None else ""):
+        return (
+            f"error {errors[0]}: {PARTLY_EXECUTED}. The applier stops at it again as long as the"
+            " relay log has it: it reports the error before it looks at the GTID. Compare the rows"
+            " of the table first: `gtid-audit explain 3001`"
+        )
     if title not in OF_NO_TRANSACTION:
         return None
     return (

@@ -255,6 +255,23 @@ def test_explain_reads_the_sets_of_a_text(capsys: pytest.CaptureFixture[str]) ->
     assert f"transaction that failed: {gtid} (1 transaction)" in capsys.readouterr().out
 
 
+def test_explain_computes_with_two_sets(capsys: pytest.CaptureFixture[str]) -> None:
+    uuid = "aaaaaaaa-0000-0000-0000-000000000000"
+    text = (
+        f"This member has more executed transactions than those present in the group. Local"
+        f" transactions: {uuid}:1-5 > Group transactions: {uuid}:1-4"
+    )
+    assert run(("explain", text, "--json")) == 0
+    assert json.loads(capsys.readouterr().out)["computed_sets"] == [
+        {"what": "only the member has", "gtid_set": f"{uuid}:5", "gtid_count": 1},
+        {"what": "missing on the member", "gtid_set": "", "gtid_count": 0},
+    ]
+    assert run(("explain", text)) == 0
+    shown = capsys.readouterr().out
+    assert f"computed only the member has: {uuid}:5 (1 transaction)" in shown
+    assert "computed missing on the member: none (0 transactions)" in shown
+
+
 def test_a_text_that_no_row_knows_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(("explain", "gibberish of 2040")) == 3
     said = capsys.readouterr().out

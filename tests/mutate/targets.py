@@ -228,6 +228,19 @@ TARGETS: Sequence[Target] = (
         ("tests/topology/test_schema_differences.py", "tests/topology/test_scenarios.py"),
     ),
     Target(
+        "errors explained",
+        (
+            *("topology/rules/error_causes.py", "topology/rules/filtered_tables.py"),
+            *("topology/readings/quoted_tables.py", "topology/readings/replication_filters.py"),
+            *("topology/catalogue/quoted_sets.py", "topology/catalogue/explanations.py"),
+        ),
+        (
+            *("tests/topology/test_error_causes.py", "tests/topology/test_filtered_tables.py"),
+            *("tests/topology/test_replication_filters.py", "tests/topology/test_quoted_sets.py"),
+            *("tests/topology/test_table_effects.py", "tests/topology/test_explain.py"),
+        ),
+    ),
+    Target(
         "tracing",
         (
             "topology/tracing/causes.py",

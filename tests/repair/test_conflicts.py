@@ -159,6 +159,34 @@ def test_what_is_not_the_cause_is_not_left_out(
 
 @pytest.mark.parametrize(
     ("strategy", "version"),
+    [(inject_empty, NEW), (gtid_purged_append, NEW), (reset_and_purge, OLD)],
+)
+@pytest.mark.parametrize(
+    ("errno", "text"),
+    [
+        ("3001", "Coordinator stopped because there were error(s) in the worker(s)."),
+        ("1317", "Query partially completed on the master (error on master: 1317) and was aborted"),
+    ],
+)
+def test_what_the_source_executed_in_part_is_not_left_out(
+    strategy: Any, version: ServerVersion, errno: str, text: str
+) -> None:
+    stuck = server("b", "a:1-2", channel("a", stuck=True), version=version)
+    stopped = replace(
+        a_finding("A3", ""),
+        evidence=(
+            Evidence("applier errno", errno, "b", NOON),
+            Evidence("applier error", text, "b", NOON),
+        ),
+    )
+    servers = model(server("a", "a:1-3", version=version), stuck)
+    outcome = strategy(a_case(servers, stopped, content=content(*EXPECTED)))
+    assert "the source executed a statement only in part" in reason(outcome)
+    assert "`gtid-audit explain 3001`" in reason(outcome)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "version"),
     [
         (resolve_conflict, NEW),
         (inject_empty, NEW),

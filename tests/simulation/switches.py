@@ -32,6 +32,7 @@ from topology.rules import (
     answering_sources,
     consumer_sets,
     differences,
+    failed_appliers,
     passed,
     schema_differences,
     stalled_appliers,
@@ -68,7 +69,7 @@ SWITCHES: dict[str, Switch] = {
         unseen.unseen_sources, "return tuple(sorted(found))", "return ()"
     ),
     "a-failed-applier-is-reported": Switch(
-        threads.applier_error,
+        failed_appliers.applier_error,
         "if not (channel.applier_errno or channel.applier_error):",
         "if True:",
     ),

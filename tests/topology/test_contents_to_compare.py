@@ -24,7 +24,7 @@ from topology.questions.contents_to_compare import (
 from topology.readings.contents import Difference
 from topology.readings.snapshot import ClusterSnapshot, ThreadState
 from topology.readings.worker import WorkerSnapshot
-from topology.rules.threads import FAILED_AND_EXECUTED
+from topology.rules.failed_appliers import FAILED_AND_EXECUTED
 
 DAY = 86_400
 

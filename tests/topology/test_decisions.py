@@ -19,7 +19,7 @@ from topology.policy import Policy
 from topology.readings.snapshot import LogPosition, ThreadState
 from topology.readings.worker import WorkerSnapshot
 from topology.rules import could_join as joining
-from topology.rules import threads
+from topology.rules import failed_appliers, threads
 
 SOME = GtidSet.parse(f"{A}:3")
 CLOSED = {"log_bin": "ON", "binary_log": "CLOSED"}
@@ -166,8 +166,10 @@ def test_errant_transactions_are_those_of_this_edge() -> None:
     other = replace(one, errant=SOME, edge=replace(one.edge, source="c"))
     third = replace(one, errant=SOME, edge=replace(one.edge, replica="c"))
     both = replace(facts, edges=(one, other, third))
-    assert threads._errant(both, "a", "b") == GtidSet()
-    assert threads._errant(both, "c", "b") == threads._errant(both, "a", "c") == SOME
+    assert failed_appliers._errant(both, "a", "b") == GtidSet()
+    assert (
+        failed_appliers._errant(both, "c", "b") == failed_appliers._errant(both, "a", "c") == SOME
+    )
 
 
 @pytest.mark.parametrize("part", ["extra", "purged", "lost"])

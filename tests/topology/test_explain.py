@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gtid import GtidSet
 from tests.hypothesis_profiles import laws
+from tests.topology.thread_texts import THREAD_TEXTS
 from topology.catalogue.error_texts import NUMBERS, TEXTS
 from topology.catalogue.explanations import Unexplained, explain
 from topology.catalogue.receiver_errors import NOT_QUEUED
@@ -342,6 +343,7 @@ OTHER_TEXTS: list[tuple[str, str | None]] = [
     ),
     *((text, "A3") for text in APPLIER_TEXTS),
     *MORE_TEXTS,
+    *THREAD_TEXTS,
     ("Malformed GTID set specification 'x'.", "U3"),
     ("@@GLOBAL.GTID_PURGED can only be set when @@GLOBAL.GTID_EXECUTED is empty.", None),
     (
@@ -364,6 +366,15 @@ def test_other_texts_of_all_ages_are_known(text: str, code: str | None) -> None:
     assert found.code == code
     assert found.advice
     assert bool(found.cause) == (code is not None)
+
+
+def test_an_error_of_the_engine_beside_another_one_is_not_the_cause() -> None:
+    text = (
+        "Could not execute Update_rows event on table d.t; Got error 168 - 'Unknown (generic) error"
+        " from engine' from storage engine, Error_code: 1030; Query execution was interrupted,"
+        " Error_code: 1317; handler error No Error!"
+    )
+    assert explain(text).title == "a replication thread was interrupted"
 
 
 @pytest.mark.parametrize("row", TEXTS, ids=lambda row: row.title)

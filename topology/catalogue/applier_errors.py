@@ -13,6 +13,11 @@ from typing import Final
 
 from topology.catalogue.definition_errors import DEFINITION_NUMBERS, DEFINITION_TEXTS
 from topology.catalogue.error_row import ErrorText
+from topology.catalogue.statement_errors import (
+    OF_THE_REPLICA,
+    STATEMENT_NUMBERS,
+    STATEMENT_TEXTS,
+)
 
 RELAY_LOG_UNREADABLE: Final = "the relay log cannot be read"
 _INTERRUPTED: Final = "a replication thread was interrupted"
@@ -24,7 +29,6 @@ _NO_KEY: Final = "the replica refuses a table without a primary key"
 _NO_MEMORY: Final = "the replica is out of memory"
 _SAME_XID: Final = "the XA transaction is prepared already"
 _DAMAGED_TABLE: Final = "a table of the replica is damaged"
-_ENGINE: Final = "the storage engine of the replica reports an error"
 DAMAGED_EVENT: Final = "an event is damaged"
 _INCIDENT: Final = "the source could not log everything that it executed"
 _NOT_FOR_GROUPS: Final = "the table does not meet the requirements of Group Replication"
@@ -45,26 +49,30 @@ OF_NO_TRANSACTION: Final = frozenset(
         DAMAGED_EVENT,
         _NOT_RECOVERED,
         _FOLLOWED,
+        *OF_THE_REPLICA,
     }
 )
 
 APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
+    *STATEMENT_TEXTS,
     ErrorText(
         RELAY_LOG_UNREADABLE,  # seen on 9.7.4 and 5.6.24
         r"(?:Relay log read failure|Could not parse relay log event|Error reading relay log|"
-        r"(?:^|: )Could not open log file|"
-        r"Could not find target log (?:file mentioned|during relay log))",
+        r"(?:^|: )Could not open (?:log file|relay log)|"
+        r"Could not find target log (?:file mentioned|during relay log)|"
+        r"Could not find first log (?:during relay|while counting relay)|"
+        r"Failed to open (?:the )?relay log|Could not find relay log file)",
         "A3",
         "The relay log file on the replica is missing, damaged or truncated (rm, its disk, a crash,"
         " a full file system). No transaction is the cause.",
         (
             (
-                "Do not skip a transaction: the source sends all of them again after the relay log"
-                " is deleted."
-            ),
-            (
                 "First compare what the replica is missing with the binary logs of the source. What"
                 " the source has purged is only in this relay log."
+            ),
+            (
+                "Do not skip a transaction: the source sends all of them again after the relay log"
+                " is deleted."
             ),
             (
                 "With auto-position: STOP REPLICA, CHANGE REPLICATION SOURCE TO"
@@ -74,7 +82,8 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
     ),
     ErrorText(
         _INTERRUPTED,  # seen on 9.7.4
-        r"(?:Query execution was interrupted|Connection was killed|Server shutdown in progress)",
+        r"(?:Query execution was interrupted|Connection was killed|Session was killed|"
+        r"Server shutdown in progress)",
         "A3",
         "An operator or a program ended the thread or its connection (KILL), or a server was shut"
         " down: the replica, or the source while a receiver connected. An applier rolled its"
@@ -88,7 +97,9 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
     ),
     ErrorText(
         _WAITED,
-        r"(?:Lock wait timeout exceeded|Deadlock found when trying to get lock|"
+        r"(?:[Ll]ock wait timeout exceeded|Deadlock found when trying to get lock|"
+        r"Wait on a lock was aborted|lock\(s\) could not be acquired immediately|"
+        r"XA_RB(?:TIMEOUT|DEADLOCK)|"
         r"retried transaction \d+ time\(s\) in vain)",
         "A3",
         "Another session held a lock for longer than the applier retried. The transaction was"
@@ -103,7 +114,8 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
     ),
     ErrorText(
         _NO_SPACE,
-        r"(?:No space left on device|Disk full|The table '.*' is full|"
+        r"(?:No space left on device|Disk full|disk is full|The table '.*' is full|"
+        r"Undo Log error: |"
         r"Temporary file write failure)",
         "A3",
         "A file system of the replica is full, or a table with its own size limit.",
@@ -111,7 +123,8 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
     ),
     ErrorText(
         _DENIED,  # seen on 9.7.4
-        r"(?:command denied to user|Access denied; you need|Access denied for user .* to database)",
+        r"(?:command denied to user|Access denied; you need|Access denied for user .* to database|"
+        r"You need the .* privilege)",
         "A3",
         "The channel applies with the privileges of an account (PRIVILEGE_CHECKS_USER). This"
         " account does not have the privilege that the error text reports.",
@@ -125,7 +138,7 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
     ),
     ErrorText(
         _NOT_ROWS,  # seen on 9.7.4
-        r"require_row_format restrictions",
+        r"require_row_format restrictions|invalid event according to REQUIRE_ROW_FORMAT",
         "A3",
         "The channel applies only rows (REQUIRE_ROW_FORMAT = 1), and the source logged a statement:"
         " binlog_format is not ROW there, or a session used a temporary table or LOAD DATA.",
@@ -156,7 +169,9 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
     ),
     ErrorText(
         _TOO_LARGE,
-        r"(?:max_binlog_(?:stmt_)?cache_size|(?:bigger|larger) than '?max_allowed_packet|"
+        r"(?:max_binlog_(?:stmt_)?cache_size|"
+        r"(?:bigger|larger|longer) than '?max_allowed_packet|thread_stack=#|"
+        r"innodb_online_alter_log_max_size|max_sp_recursion_depth|"
         r"exceeds \d+ of (?:slave|replica)_pending_jobs_size_max)",
         "A3",
         "A limit of the replica is lower than that of its source.",
@@ -187,10 +202,21 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
     *DEFINITION_TEXTS,
     ErrorText(
         _NO_MEMORY,
-        r"Out of memory",
+        r"(?:Out of (?:sort )?memory|Memory allocation error|ZLIB: Not enough memory|"
+        r"number of locks exceeds the lock table size|Memory capacity of \d+ bytes|"
+        r"Not enough resources to complete lock request)",
         "A3",
-        "mysqld on the replica could not allocate memory.",
-        ("Free memory on the machine, or lower the settings that use it. Then run START REPLICA.",),
+        "mysqld on the replica could not allocate memory, or a limit of its memory is reached.",
+        (
+            (
+                "Free memory on the machine, or lower the settings that use it. Then run START"
+                " REPLICA."
+            ),
+            (
+                "`exceeds the lock table size`: raise innodb_buffer_pool_size. `Out of sort"
+                " memory`: raise sort_buffer_size."
+            ),
+        ),
     ),
     ErrorText(
         _SAME_XID,
@@ -208,7 +234,7 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
     ),
     ErrorText(
         _DAMAGED_TABLE,
-        r"(?:Incorrect key file for table|is marked as crashed)",
+        r"(?:Incorrect key file for table|Old key file for table|is marked as crashed)",
         "A3",
         "A table that is not InnoDB is damaged on the replica, usually after a crash.",
         (
@@ -220,14 +246,6 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
         ),
     ),
     ErrorText(
-        _ENGINE,
-        r"Got error -?\d+ .*from storage engine",
-        "A3",
-        "The storage engine refused the change. The number before the text is the engine's own:"
-        " `perror NUMBER` describes it.",
-        ("Read the end of the error log of the replica: it has the cause.",),
-    ),
-    ErrorText(
         DAMAGED_EVENT,
         r"(?:event checksum verification failed|Event crc check failed)",
         "A4",
@@ -236,8 +254,9 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
         (
             (
                 "If the source's file is sound (`gtid-audit binlog scan FILE` verifies every"
-                " checksum), receive it again: STOP REPLICA, CHANGE REPLICATION SOURCE TO"
-                " SOURCE_AUTO_POSITION = 1, START REPLICA. This deletes the relay log."
+                " checksum) and the source has purged nothing that is missing, receive it again:"
+                " STOP REPLICA, CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1, START"
+                " REPLICA. This deletes the relay log."
             ),
             "If the source's file is damaged, fetch the transactions from another server.",
         ),
@@ -304,19 +323,19 @@ APPLIER_TEXTS: Final[tuple[ErrorText, ...]] = (
 # Errors that are identified by their number alone.
 APPLIER_NUMBERS: Final[dict[int, str]] = {
     **DEFINITION_NUMBERS,
-    **dict.fromkeys((1594, 13121), RELAY_LOG_UNREADABLE),
-    **dict.fromkeys((1053, 1317, 1927), _INTERRUPTED),
-    **dict.fromkeys((1205, 1213), _WAITED),
-    **dict.fromkeys((1021, 1114, 1878), _NO_SPACE),
-    **dict.fromkeys((1037, 1041), _NO_MEMORY),
-    **dict.fromkeys((1044, 1142, 1227), _DENIED),
-    3944: _NOT_ROWS,
+    **STATEMENT_NUMBERS,
+    **dict.fromkeys((1594, 13121, 13807), RELAY_LOG_UNREADABLE),
+    **dict.fromkeys((1053, 1317, 1927, 3024, 3169), _INTERRUPTED),
+    **dict.fromkeys((1205, 1213, 1613, 1614, 1689, 3572), _WAITED),
+    **dict.fromkeys((1021, 1114, 1878, 3019, 3675, 13132, 13133), _NO_SPACE),
+    **dict.fromkeys((1037, 1038, 1041, 1206, 1257, 3015, 3044, 3170, 3985, 13131), _NO_MEMORY),
+    **dict.fromkeys((1044, 1142, 1143, 1227, 1370, 3630, 3631), _DENIED),
+    **dict.fromkeys((3944, 13507, 13508), _NOT_ROWS),
     3750: _NO_KEY,
-    **dict.fromkeys((1153, 1197, 1705, 1864, 13125), _TOO_LARGE),
+    **dict.fromkeys((1119, 1153, 1162, 1197, 1436, 1456, 1705, 1799, 1864, 13125), _TOO_LARGE),
     1397: _UNKNOWN_XID,
     1440: _SAME_XID,
-    **dict.fromkeys((1034, 1194), _DAMAGED_TABLE),
-    1030: _ENGINE,
+    **dict.fromkeys((1034, 1035, 1194, 1195), _DAMAGED_TABLE),
     **dict.fromkeys((1743, 1744, 13115), DAMAGED_EVENT),
     **dict.fromkeys((1590, 13119), _INCIDENT),
     **dict.fromkeys((3098, 3635), _NOT_FOR_GROUPS),

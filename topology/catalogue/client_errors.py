@@ -13,7 +13,7 @@ _READ_ONLY: Final = "the server is read-only"
 _STILL_RUNS: Final = "a replication thread is still running"
 _NO_CHANNEL: Final = "the channel does not exist, or several do"
 _NOT_INITIALISED: Final = "the server cannot read its replication configuration"
-_NO_LOGGING: Final = "the server cannot write its binary log"
+_GROUP_FUNCTION: Final = "a function of Group Replication failed"
 
 CLIENT_TEXTS: Final[tuple[ErrorText, ...]] = (
     ErrorText(
@@ -93,16 +93,17 @@ CLIENT_TEXTS: Final[tuple[ErrorText, ...]] = (
         ),
     ),
     ErrorText(
-        _NO_LOGGING,
-        r"(?:Binary logging not possible|Error writing file '.*' \(|"
-        r"You are not using binary logging)",
+        _GROUP_FUNCTION,
+        r"The function '(?:group_replication|asynchronous_connection)_\w+' failed",
         None,
-        "The binary log is off, or its disk is full or broken. With binlog_error_action ="
-        " ABORT_SERVER mysqld ends here; with IGNORE_ERROR it goes on without a log, and replicas"
-        " get nothing any more (A9).",
+        "A client called a function that changes a group or the sources of a channel, and the"
+        " server refused it or did not complete it. The rest of the text has the reason.",
         (
-            "Free space or repair the disk, then restart mysqld.",
-            "If it went on without a log, rebuild its replicas: what it executed is in no log.",
+            (
+                "The usual reason: the member is not ONLINE, is not the primary, or another change"
+                " of the group is running. SELECT * FROM"
+                " performance_schema.replication_group_members, then call it again."
+            ),
         ),
     ),
 )
@@ -112,5 +113,5 @@ CLIENT_NUMBERS: Final[dict[int, str]] = {
     **dict.fromkeys((1198, 1875, 1876, 3017, 3021, 3081, 3085, 3857), _STILL_RUNS),
     **dict.fromkeys((1199, 1200, 3074, 3079, 3082), _NO_CHANNEL),
     **dict.fromkeys((1201, 1371, 1380, 1794, 1871, 13123), _NOT_INITIALISED),
-    **dict.fromkeys((1381, 1598), _NO_LOGGING),
+    3910: _GROUP_FUNCTION,
 }

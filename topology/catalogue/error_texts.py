@@ -16,7 +16,9 @@ from topology.catalogue.applier_errors import APPLIER_NUMBERS, APPLIER_TEXTS
 from topology.catalogue.client_errors import CLIENT_NUMBERS, CLIENT_TEXTS
 from topology.catalogue.error_row import ErrorText
 from topology.catalogue.gtid_errors import GTID_NUMBERS, GTID_TEXTS
+from topology.catalogue.logging_errors import LOGGING_NUMBERS, LOGGING_TEXTS
 from topology.catalogue.receiver_errors import RECEIVER_NUMBERS, RECEIVER_TEXTS
+from topology.catalogue.statement_errors import FAILS_HERE, FRAME_TEXTS
 
 _SOURCE = r"(?:master|source)"
 _REPLICA = r"(?:slave|replica)"
@@ -31,6 +33,9 @@ _NOT_SECURE = "authentication needs a secure connection"
 REFUSED_ACCOUNT = frozenset({_NOT_CONNECTED, _NOT_SECURE})
 # The titles of texts with which a source refuses to send what it has purged.
 FOR_WANT_OF_LOGS = frozenset({_PURGED, _NO_FILE})
+_WORKERS = "the workers of a parallel applier have stopped"
+# The titles of texts that show only how an error is reported.
+FRAMES = frozenset({_WORKERS, FAILS_HERE})
 LOG_NOT_OPEN = "Binary log is not open"  # the source has no binary log, or has closed it
 
 TEXTS: tuple[ErrorText, ...] = (
@@ -85,6 +90,7 @@ TEXTS: tuple[ErrorText, ...] = (
         ),
     ),
     *RECEIVER_TEXTS,
+    *LOGGING_TEXTS,
     ErrorText(
         "source and replica have one server_uuid",
         r"equal MySQL server UUIDs",
@@ -276,9 +282,9 @@ TEXTS: tuple[ErrorText, ...] = (
     *APPLIER_TEXTS,
     ErrorText(
         "a GTID set that the server cannot read",
-        r"Malformed GTID set",
+        r"Malformed GTID",
         "U3",
-        "The text is not a GTID set.",
+        "The text is not a GTID or a GTID set.",
         ("`gtid-audit sets canonical TEXT` shows the position of the error.",),
     ),
     *GTID_TEXTS,
@@ -299,9 +305,10 @@ TEXTS: tuple[ErrorText, ...] = (
         "caching_sha2_password requires TLS or the server's public key.",
         ("Run CHANGE REPLICATION SOURCE TO GET_SOURCE_PUBLIC_KEY = 1, or configure TLS.",),
     ),
+    *FRAME_TEXTS,
     # It may quote the error of the worker, which has a row above.
     ErrorText(
-        "the workers of a parallel applier have stopped",
+        _WORKERS,
         r"(?:(?:slave|replica) coordinator and worker threads are stopped|"
         r"Coordinator stopped because there were error\(s\) in the worker)",
         "A3",
@@ -333,6 +340,7 @@ TEXTS: tuple[ErrorText, ...] = (
 NUMBERS: dict[int, str] = {
     **APPLIER_NUMBERS,
     **GTID_NUMBERS,
+    **LOGGING_NUMBERS,
     **RECEIVER_NUMBERS,
     **CLIENT_NUMBERS,
     1032: "row not found on the replica",
@@ -341,23 +349,18 @@ NUMBERS: dict[int, str] = {
     13114: "the source refused to send",
     13117: "a receiver cannot use its source",
     1593: "a receiver cannot use its source",
-    1756: "the workers of a parallel applier have stopped",
-    1772: "a GTID set that the server cannot read",
+    1756: _WORKERS,
+    **dict.fromkeys((1772, 1773, 1774), "a GTID set that the server cannot read"),
     1789: _PURGED,
     1802: "the parallel applier has gaps",
-    1872: "the applier cannot read its position",
+    **dict.fromkeys((1872, 13124), "the applier cannot read its position"),
+    **dict.fromkeys((3002, 13113), "the expected error did not happen"),
     1885: "the replica has more GTIDs than the source",
-    **dict.fromkeys((1040, 1045, 1129, 1130, 2002, 2003, 2005, 2013, 2026, 2059), _NOT_CONNECTED),
+    **dict.fromkeys(
+        (1040, 1045, 1218, 1129, 1130, 2002, 2003, 2005, 2013, 2026, 2059), _NOT_CONNECTED
+    ),
     2061: _NOT_SECURE,
 }
-
-# The GTID sets that a text may quote: a description of each, and the pattern that captures it.
-FAILED = "transaction that failed"
-QUOTED_SETS: tuple[tuple[str, str], ...] = (
-    ("sent by the replica", rf"GTID set sent by the {_REPLICA} is '([^']*)'"),
-    ("missing transactions", r"missing transactions are '([^']*)'"),
-    (FAILED, r"failed executing transaction '([^']*)'"),
-)
 
 
 # An audit looks up the row of one text many times, and most channels have no error.

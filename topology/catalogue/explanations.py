@@ -1,7 +1,7 @@
 """Explains a text or a code: what it means, why it happens, what to do.
 
 1. A catalogue code is explained from the catalogue; an error number or a text from error_texts.py.
-2. GTID sets quoted in a text are parsed and shown as sets.
+2. GTID sets quoted in a text are parsed and shown as sets; of two, what only one of them has.
 3. A text that matches no row is reported as unknown, with what to read instead; nothing is guessed.
 """
 
@@ -9,10 +9,17 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from gtid import GtidSet, MalformedText
 from topology.catalogue.error_row import ErrorText
-from topology.catalogue.error_texts import FAILED, NUMBERS, QUOTED_SETS, TEXTS, row_of
-from topology.catalogue.verdict_table import CATALOGUE, CatalogueEntry, entry_of
+from topology.catalogue.error_texts import FRAMES, NUMBERS, TEXTS, row_of
+from topology.catalogue.quoted_sets import (
+    EXTRA,
+    FAILED,
+    SENT,
+    QuotedSet,
+    compared_sets,
+    quoted_sets,
+)
+from topology.catalogue.verdict_table import CATALOGUE, CatalogueEntry, UnknownCode, entry_of
 
 _BLANKS = re.compile(r"\s+")
 _CODE = re.compile(r"[A-Za-z][0-9]{1,2}")
@@ -28,7 +35,8 @@ class Explanation:
     cause: str
     advice: tuple[str, ...]
     code: str | None  # the catalogue code an audit reports for it
-    gtid_sets: tuple[tuple[str, GtidSet], ...] = ()  # quoted in the text, with descriptions
+    gtid_sets: tuple[QuotedSet, ...] = ()  # quoted in the text
+    computed_sets: tuple[QuotedSet, ...] = ()  # from two that are quoted
 
 
 READ_INSTEAD: Final = (
@@ -40,7 +48,13 @@ READ_INSTEAD: Final = (
     "An audit of both servers, which needs no text: gtid-audit pair DSN_A DSN_B.",
 )
 READ_IT: Final = "Read it in the log of the source"
-_READ: Final = READ_IT + ": gtid-audit binlog show '{gtid}' DSN_OF_SOURCE."
+# The next step for a set that is quoted or computed.
+_STEPS: Final = {
+    FAILED: READ_IT + ": gtid-audit binlog show '{gtid}' DSN_OF_SOURCE.",
+    SENT: "Ask every server whether it can still serve this replica: gtid-audit handshake --offered"
+    " '{gtid}' DSN DSN.",
+    EXTRA: "Read what only the member has: gtid-audit binlog show '{gtid}' DSN_OF_MEMBER.",
+}
 _NO_RULE: Final = "No audit reports this code."
 
 
@@ -76,6 +90,25 @@ def explain(text_or_code: str) -> Explanation:
     return _of_text(row, text)
 
 
+def explain_error(number: int, text: str) -> Explanation | None:
+    """Explain the error of a thread; return None if neither its text nor its number is known.
+
+    The text decides, because one number can have several causes. The number decides where the text
+    is not known, and where it is only a frame around an error that is not known.
+    """
+    found = _or_none(text)
+    if found is None or (found.title in FRAMES and number != 0):
+        return _or_none(str(number)) or found
+    return found
+
+
+def _or_none(text: str) -> Explanation | None:
+    try:
+        return explain(text)
+    except (Unexplained, UnknownCode):
+        return None
+
+
 def _of_entry(entry: CatalogueEntry) -> Explanation:
     """Return what a code means, and how to answer it; without a rule, which command reports it."""
     return Explanation(
@@ -94,25 +127,18 @@ def _of_entry(entry: CatalogueEntry) -> Explanation:
 
 def _of_text(row: ErrorText, text: str) -> Explanation:
     entry = CATALOGUE[row.code] if row.code is not None else None
-    quoted = tuple(_quoted_sets(text))
+    quoted = quoted_sets(text)
+    computed = compared_sets(quoted)
     return Explanation(
         title=row.title,
         meaning=row.means,
         cause=entry.arises if entry is not None else "",
-        advice=(*row.advice, *(_READ.format(gtid=gtid) for what, gtid in quoted if what == FAILED)),
+        advice=(*row.advice, *_steps((*quoted, *computed))),
         code=row.code,
         gtid_sets=quoted,
+        computed_sets=computed,
     )
 
 
-def _quoted_sets(text: str) -> list[tuple[str, GtidSet]]:
-    """Return the sets that a text quotes, without any that was truncated."""
-    found = []
-    for label, pattern in QUOTED_SETS:
-        quoted = re.search(pattern, text)
-        if quoted is not None:
-            try:
-                found.append((label, GtidSet.parse(quoted[1])))
-            except MalformedText:
-                continue
-    return found
+def _steps(sets: tuple[QuotedSet, ...]) -> list[str]:
+    return [_STEPS[what].format(gtid=gtids) for what, gtids in sets if gtids and what in _STEPS]

@@ -22,6 +22,8 @@ _IN_USE: Final = "gtid_purged refused: transactions or a group are running"
 _EXHAUSTED: Final = "the server has used up the numbers of its server_uuid"
 _NOT_EMPTY: Final = "gtid_purged refused: the history is not empty"
 _NOT_PURGED: Final = "gtid_purged refused"
+_SAME_AS_GROUP: Final = "the UUID for anonymous transactions is one of the group"
+_CHANGED: Final = "the GTID history of the server was changed"
 _STILL_SET: Final = "a session still has an explicit GTID"
 
 GTID_TEXTS: Final[tuple[ErrorText, ...]] = (
@@ -57,7 +59,9 @@ GTID_TEXTS: Final[tuple[ErrorText, ...]] = (
         r"(?:AUTO_POSITION = 1 (?:cannot|can only) be executed|"
         r"cannot start in AUTO_POSITION mode: this server uses|"
         r"Cannot .* when GTID_MODE = OFF\b|"
-        r"as this server uses @@GLOBAL\.GTID_MODE <> ON)",
+        r"(?:as this server uses @@GLOBAL\.|which is invalid when |executed because @@GLOBAL\.)"
+        r"GTID_MODE <> ON|"
+        r"SOURCE_CONNECTION_AUTO_FAILOVER = 1, but the server was started)",
         "C4",
         "Auto-position, GTID_ONLY and ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS need gtid_mode = ON on"
         " the replica.",
@@ -201,6 +205,20 @@ GTID_TEXTS: Final[tuple[ErrorText, ...]] = (
         ),
     ),
     ErrorText(
+        _SAME_AS_GROUP,
+        r"ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS *= *\S+ (?:where the UUID value|which)"
+        r" is equal to",
+        None,
+        "The channel gives transactions without a GTID one of a fixed UUID, and that is the UUID of"
+        " the group of this server. Two sources would then assign the same GTIDs.",
+        (
+            (
+                "CHANGE REPLICATION SOURCE TO ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL or"
+                " another UUID, then START REPLICA."
+            ),
+        ),
+    ),
+    ErrorText(
         _NOT_EMPTY,
         r"GTID_PURGED can only be set when @@GLOBAL.GTID_EXECUTED is empty",
         None,
@@ -220,6 +238,19 @@ GTID_TEXTS: Final[tuple[ErrorText, ...]] = (
         ("Subtract what is already executed: `gtid-audit sets subtract NEW EXECUTED`.",),
     ),
     ErrorText(
+        _CHANGED,
+        r"GTID_(?:PURGED|EXECUTED) was changed from",
+        None,
+        "A note in the error log: a client set gtid_purged, often with a dump. Since then it"
+        " counts as executed what it has not executed itself, or the reverse.",
+        (
+            (
+                "Find out who did it, and compare the rows of what was added. What was removed can"
+                " be received and executed a second time."
+            ),
+        ),
+    ),
+    ErrorText(
         _STILL_SET,
         r"@@SESSION.GTID_NEXT (?:is set to|cannot|has the value)|GTID_NEXT.*explicitly set",
         None,
@@ -230,17 +261,19 @@ GTID_TEXTS: Final[tuple[ErrorText, ...]] = (
 
 GTID_NUMBERS: Final[dict[int, str]] = {
     **dict.fromkeys((1784, 3115, 13150), _WITH_GTID),
-    **dict.fromkeys((1777, 3062, 3112, 4013, 4071), _NEEDS_MODE),
+    **dict.fromkeys((1777, 3062, 3112, 4013, 4015, 4071, 13690, 13702, 13805), _NEEDS_MODE),
     1776: _NO_POSITION,
     **dict.fromkeys((1779, 1780, 1788, 3111, 3116), _ONE_STEP),
-    **dict.fromkeys((1785, 1786, 1787, 1884, 3091, 3748), _NOT_CONSISTENT),
+    **dict.fromkeys((1785, 1786, 1787, 1884, 3091, 3748, 3775), _NOT_CONSISTENT),
     **dict.fromkeys((1790, 3138, 3173), _OWNS),
-    **dict.fromkeys((1781, 1782, 1783, 1839), _NEXT_AND_MODE),
+    **dict.fromkeys((1781, 1782, 1783, 1839, 6039, 6040), _NEXT_AND_MODE),
     **dict.fromkeys((1768, 1778, 4090), _NEXT_AND_STATEMENT),
     **dict.fromkeys((1858, 4016), _NOT_COUNTED),
     **dict.fromkeys((1841, 3911), _IN_USE),
     1775: _EXHAUSTED,
+    **dict.fromkeys((4020, 4040, 13691, 13754), _SAME_AS_GROUP),
     1840: _NOT_EMPTY,
     3546: _NOT_PURGED,
+    **dict.fromkeys((1842, 1843, 10916, 10917), _CHANGED),
     **dict.fromkeys((1767, 1837), _STILL_SET),
 }

@@ -11,7 +11,11 @@ NOT_QUEUED: Final = "the receiver cannot write what it was sent"
 _ANONYMOUS: Final = "a transaction without a GTID"
 _FIRST_QUERIES: Final = "the source did not answer what a receiver asks first"
 _CHECKSUM: Final = "the replica does not know the checksum of the source"
-_ENCRYPTED: Final = "the key of an encrypted log is missing"
+_OLD_SOURCE: Final = "the source is older than MySQL 5.0"
+_STRANGE: Final = "a thread got events that it does not expect"
+_NO_OTHER_SOURCE: Final = "no other source is left for the channel"
+_NO_USER: Final = "the channel has no user"
+_ACCOUNT_STATE: Final = "the source does not let the replication account in"
 _HEARTBEAT: Final = "the source stands before what the receiver has read"
 _NOT_OF_THE_GROUP: Final = "the member has transactions that the group does not have"
 _PACKET: Final = "an event is larger than the receiver permits"
@@ -79,15 +83,71 @@ RECEIVER_TEXTS: Final[tuple[ErrorText, ...]] = (
         ("Upgrade the replica. Replicate only from older to newer versions.",),
     ),
     ErrorText(
-        _ENCRYPTED,
-        r"(?:replication log encryption header|binary log encryption|"
-        r"binary log master key|fetch .* key from .*keyring)",
+        _OLD_SOURCE,  # sql/rpl_slave.cc of 5.6 asks it only of a source of version 4
+        r"different values for the (?:COLLATION_SERVER|TIME_ZONE) global variable|"
+        r"reported unrecognized MySQL version",
+        "C14",
+        "A replica compares these settings only with a source of version 4, whose statements do not"
+        " carry them. Such a source has no GTIDs.",
+        ("Load a dump of the old server, and replicate only from supported versions.",),
+    ),
+    ErrorText(
+        _STRANGE,
+        r"(?:unexpected event sequence was detected|is not recognized by the format description|"
+        r"Received oversized rotate event|Read invalid event from|"
+        r"Failed to create (?:\w+_event|\S+$))",
         "A4",
-        "A binary log or relay log is encrypted, and the server does not have its key.",
+        "What the source sent, or the relay log has, is no sequence of events that this version"
+        " knows: a damaged event, a file that begins in the middle, or a program or a version that"
+        " writes other events.",
         (
             (
-                "Load the keyring component that the server had when it wrote the file, with the"
-                " same keys. The source decrypts what it sends: a replica needs no key of it."
+                "If the source's file is sound (`gtid-audit binlog scan FILE`), and the source has"
+                " purged nothing that is missing, receive it again:"
+                " STOP REPLICA, CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1, START"
+                " REPLICA. This deletes the relay log."
+            ),
+            "If it happens again, compare the versions of both servers (C14).",
+        ),
+    ),
+    ErrorText(
+        _NO_OTHER_SOURCE,
+        r"Failed to automatically re-connect to a different source",
+        "A4",
+        "The channel has SOURCE_CONNECTION_AUTO_FAILOVER = 1, its source is away, and the list of"
+        " other sources is empty or was not read. The text has the reason and its fix.",
+        (
+            (
+                "SELECT * FROM performance_schema.replication_asynchronous_connection_failover."
+                " Add a source (asynchronous_connection_failover_add_source), or start the source."
+            ),
+        ),
+    ),
+    ErrorText(
+        _NO_USER,  # seen on 9.7.4 and 5.6.24
+        r"Invalid \(empty\) username when attempting to connect",
+        "A4",
+        "CHANGE REPLICATION SOURCE named no SOURCE_USER, or a START REPLICA USER = … named it, and"
+        " that is kept only until the receiver stops.",
+        (
+            (
+                "On the replica: CHANGE REPLICATION SOURCE TO SOURCE_USER = '…', SOURCE_PASSWORD ="
+                " '…' FOR CHANNEL '…', then START REPLICA. Or give both in START REPLICA."
+            ),
+        ),
+    ),
+    ErrorText(
+        _ACCOUNT_STATE,
+        r"(?:password has expired|Account is (?:locked|blocked)|has exceeded the '.*' resource|"
+        r"already has more than 'max_user_connections')",
+        "A4",
+        "The source knows the replication account and does not let it in: its password has expired,"
+        " it is locked, or it has a limit of connections or queries.",
+        (
+            (
+                "On the source: SHOW CREATE USER for the account. ALTER USER … ACCOUNT UNLOCK,"
+                " PASSWORD EXPIRE NEVER, or WITH MAX_USER_CONNECTIONS 0. The receiver then connects"
+                " by itself, or run START REPLICA."
             ),
         ),
     ),
@@ -178,10 +238,13 @@ RECEIVER_TEXTS: Final[tuple[ErrorText, ...]] = (
 RECEIVER_NUMBERS: Final[dict[int, str]] = {
     **dict.fromkeys((1595, 13122), NOT_QUEUED),
     **dict.fromkeys((3113, 3114, 13148, 13149), _ANONYMOUS),
-    13120: _FIRST_QUERIES,
-    3787: _ENCRYPTED,
-    13118: _HEARTBEAT,
+    **dict.fromkeys((1597, 13120), _FIRST_QUERIES),
+    **dict.fromkeys((1596, 13116, 13510), _STRANGE),
+    13660: _NO_OTHER_SOURCE,
+    **dict.fromkeys((1623, 13118), _HEARTBEAT),
     3032: _OFFLINE,
+    6400: _OFFLINE,
+    **dict.fromkeys((1203, 1226, 1862, 3118, 3955), _ACCOUNT_STATE),
     3159: _TLS,
     3100: _HOOK,
 }

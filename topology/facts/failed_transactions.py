@@ -12,7 +12,7 @@ import re
 from typing import Final
 
 from gtid import GtidSet, MalformedText
-from topology.catalogue.error_texts import FAILED, QUOTED_SETS
+from topology.catalogue.quoted_sets import FAILED, QUOTED_SETS
 from topology.readings.snapshot import ChannelSnapshot
 from topology.readings.worker import WorkerSnapshot
 

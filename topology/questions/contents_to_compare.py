@@ -53,7 +53,7 @@ from topology.facts.other_versions import with_other_versions
 from topology.facts.siblings import held_by_siblings
 from topology.readings.contents import ContentDifference, ContentReading, Difference
 from topology.readings.snapshot import ClusterSnapshot, ReadServer
-from topology.rules.threads import FAILED_AND_EXECUTED
+from topology.rules.failed_appliers import FAILED_AND_EXECUTED
 
 RECENT: Final = timedelta(hours=24)
 # For one query to one server, including the connection.

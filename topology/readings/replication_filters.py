@@ -28,6 +28,27 @@ _NAMED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
+class FilterEffect:
+    """What filters do with the changes of a table, and which of them decide it."""
+
+    leaves_out: bool
+    names: tuple[str, ...]  # of ReplicationFilters; () if no filter concerns the table
+
+    @property
+    def is_by_database(self) -> bool:
+        """Return whether a database-level filter decides."""
+        return any(name in ("do_db", "ignore_db") for name in self.names)
+
+    def has(self, column: str) -> bool:
+        """Return whether the filter of a column of SHOW REPLICA STATUS decides."""
+        return _field_of(column) in self.names
+
+
+def _field_of(column: str) -> str:
+    return column.lower().removeprefix("replicate_").removeprefix("binlog_")
+
+
+@dataclass(frozen=True, slots=True)
 class ReplicationFilters:
     """The filters of one channel or log, by the names of their columns; each value is a list."""
 
@@ -44,7 +65,7 @@ class ReplicationFilters:
         """Return the filters from columns such as ("Replicate_Ignore_DB", "a,b"); ignore others."""
         found: dict[str, frozenset[str]] = {}
         for column, text in columns:
-            name = column.lower().removeprefix("replicate_").removeprefix("binlog_")
+            name = _field_of(column)
             if name in cls.__slots__ and not name.startswith("_"):
                 items = frozenset(item.strip() for item in text.split(",") if item.strip())
                 found[name] = found.get(name, frozenset()) | items
@@ -52,24 +73,34 @@ class ReplicationFilters:
 
     def leave_out(self, table: Table) -> bool:
         """Return whether changes of a table are filtered out."""
+        return self.effect_on(table).leaves_out
+
+    def effect_on(self, table: Table) -> FilterEffect:
+        """Return whether changes of a table are filtered out, and which filters decide that."""
         schema, name = table
+        passed: tuple[str, ...] = ()
         if self.do_db:
             if schema not in self.do_db:
-                return True
-        elif schema in self.ignore_db:
-            return True
+                return FilterEffect(leaves_out=True, names=("do_db",))
+            passed = ("do_db",)
+        elif self.ignore_db:
+            if schema in self.ignore_db:
+                return FilterEffect(leaves_out=True, names=("ignore_db",))
+            passed = ("ignore_db",)
         if not name:
-            return False
+            return FilterEffect(leaves_out=False, names=passed)
         whole = f"{schema}.{name}"
         if whole in self.do_table:
-            return False
+            return FilterEffect(leaves_out=False, names=(*passed, "do_table"))
         if whole in self.ignore_table:
-            return True
+            return FilterEffect(leaves_out=True, names=("ignore_table",))
         if self._matches(self.wild_do_table, whole):
-            return False
+            return FilterEffect(leaves_out=False, names=(*passed, "wild_do_table"))
         if self._matches(self.wild_ignore_table, whole):
-            return True
-        return bool(self.do_table or self.wild_do_table)
+            return FilterEffect(leaves_out=True, names=("wild_ignore_table",))
+        if self.do_table or self.wild_do_table:
+            return FilterEffect(leaves_out=True, names=("do_table", "wild_do_table"))
+        return FilterEffect(leaves_out=False, names=passed)
 
     def _matches(self, wild: frozenset[str], whole: str) -> bool:
         for text in wild:

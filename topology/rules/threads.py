@@ -1,37 +1,21 @@
-"""A1, A2, A3, A4, A7, C3: threads of a channel that stopped or failed, and file positions."""
+"""A4, A7, C3: threads of a channel that stopped or failed, and file positions."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from gtid import GtidSet
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
-from topology.facts.failed_transactions import (
-    applier_errno_of,
-    failed_workers,
-    quoted_as_failed,
-)
-from topology.facts.group_appliers import failed_channels
 from topology.readings.dialect import BINARY_LOG, dialect_of, who_set_until
-from topology.readings.group_view import GROUP_CHANNELS
 from topology.readings.notable_settings import notable_values
 from topology.readings.snapshot import ChannelSnapshot, ServerSnapshot, ThreadState
 from topology.rules.build import Rules, evidence, finding, many
-from topology.rules.definition_causes import drift_behind, errors_of_channel
 from topology.rules.distinct_uuids import distinct_uuids
-from topology.rules.executed_in_part import in_part_text
+from topology.rules.error_causes import cause_of_receiver
 from topology.rules.gone_logs import gone_logs_text, last_copy_text
 from topology.rules.left_empty import emptied_text
 
-# sql/log_event.cc, Query_log_event::do_apply_event: the two texts for an error that is not the
-# expected one. With this text Last_SQL_Errno is 0 (seen on 5.6.24), so the text is the only sign.
-_DIFFERENT_ERRORS = re.compile(
-    r"caused different errors on (?:master|source) and (?:slave|replica)", re.IGNORECASE
-)
-_ROW_CONFLICTS = {1032: "the row does not exist", 1062: "the key already exists"}
 RECEIVER_ERROR = "receiver error"  # the evidence of A4 that quotes the server
-_WORKERS_STOPPED = 1756  # ER_MTS_INCONSISTENT_DATA: the coordinator's error for any worker's
 
 # The client's errors for an unreachable source (no socket, no host, unknown host, gone, lost). The
 # receiver tries again and may succeed by itself. With a refused account (1045) it never does.
@@ -54,64 +38,10 @@ def _until(condition: str) -> str:
     return _UNTIL.format(condition=condition, who=who_set_until(condition))
 
 
-# The fact that a transaction counts as executed although it failed; see contents_to_compare.py.
-FAILED_AND_EXECUTED = "failed, and counted as executed"
-_LEFT = (
-    " {replica} has left its group. Remove the cause, then run STOP GROUP_REPLICATION and START"
-    " GROUP_REPLICATION on it: it meets the same transaction again until then."
-)
-
-
-def applier_error(facts: ClusterFacts) -> Iterator[Finding]:
-    """Yield A1, A2, A3: the applier stopped with an error."""
-    for source, replica, channel in (*_channels(facts), *_of_groups(facts)):
-        if not (channel.applier_errno or channel.applier_error):
-            continue
-        text = _applier_text(channel)
-        code, cause = _classify(channel, text)
-        failed, executed = _failed(channel), replica.gtid_executed or GtidSet()
-        in_part = failed & executed
-        errant = _errant(facts, source, replica.name) if code == "A2" else GtidSet()
-        yield finding(
-            facts,
-            code,
-            source=source,
-            replica=replica.name,
-            channel=channel.name,
-            gtid_set=(failed or quoted_as_failed(channel.applier_error)) - executed,
-            grade=Grade.LIKELY if _hides_its_error(channel) else Grade.PROVED,
-            strategies=() if channel.name in GROUP_CHANNELS else None,
-            proof=(
-                evidence("applier errno", applier_errno_of(channel), replica),
-                evidence("applier error", text, replica),
-                evidence("applier error at", channel.applier_error_at or "unknown", replica),
-                evidence("applier stopped before", channel.applied_to, replica),
-                *((evidence("errant transactions", errant, replica),) if errant else ()),
-                *((evidence(FAILED_AND_EXECUTED, str(in_part), replica),) if in_part else ()),
-            ),
-            explanation=f"The applier of {replica.name} stopped: {cause}"
-            + drift_behind(
-                facts.snapshot.definitions,
-                source=source,
-                replica=replica.name,
-                errors=errors_of_channel(channel),
-            )
-            + (_LEFT.format(replica=replica.name) if channel.name in GROUP_CHANNELS else "")
-            + (in_part_text(code, source, replica.name, in_part) if in_part else "")
-            + (
-                f" {replica.name} also has {many(errant)} that {source} does not have (see E1, E2"
-                " or P1 of this audit): they may have written or deleted the row."
-                if errant
-                else ""
-            ),
-        )
-
-
 def receiver_error(facts: ClusterFacts) -> Iterator[Finding]:
     """Yield A4: the receiver stopped with an error, or cannot connect."""
     for source, replica, channel in _channels(facts):
         if _has_receiver_error(channel):
-            stopped = channel.receiver is ThreadState.STOPPED
             is_away = may_connect(channel)
             if is_away and source is not None and has_no_log(facts.last[source]):
                 continue  # passing_on.py: that source refuses it
@@ -131,9 +61,8 @@ def receiver_error(facts: ClusterFacts) -> Iterator[Finding]:
                     *uuids,
                     *_address(channel, replica),
                 ),
-                explanation=f"The receiver of {replica.name} "
-                + ("stopped" if stopped else "cannot connect")
-                + f": error {channel.receiver_errno}, {channel.receiver_error}{repaired}",
+                explanation=f"The receiver of {replica.name} {cause_of_receiver(channel)}"
+                + repaired,
             )
 
 
@@ -309,60 +238,6 @@ def _channels(
         yield source, facts.last[replica], channel
 
 
-def _of_groups(
-    facts: ClusterFacts,
-) -> Iterator[tuple[None, ServerSnapshot, ChannelSnapshot]]:
-    """Yield the failed channels of servers that left their group."""
-    for _, server in sorted(facts.last.items()):
-        for channel in failed_channels(server):
-            yield None, server, channel
-
-
-def _classify(channel: ChannelSnapshot, text: str) -> tuple[str, str]:
-    if _DIFFERENT_ERRORS.search(text):
-        return "A1", (
-            "the source logged the statement with an error, and the statement does not fail the"
-            " same way on the replica. An empty transaction under its GTID does not help; an"
-            " operator must move the applier past it."
-        )
-    if _hides_its_error(channel):
-        return "A3", (
-            "a worker failed, and the coordinator reports only that (error 1756). The worker's own"
-            " error is in the server's error log. It may be a statement that also failed on the"
-            " source (A1), a row conflict (A2) or another error. To see it in an audit: STOP SLAVE;"
-            " SET GLOBAL slave_parallel_workers = 0; START SLAVE; then audit again."
-        )
-    errno = applier_errno_of(channel)
-    conflict = _ROW_CONFLICTS.get(errno)
-    if conflict is not None:
-        return "A2", f"{conflict} (error {errno}). {text}"
-    return "A3", f"error {errno}. {text}"
-
-
-def _hides_its_error(channel: ChannelSnapshot) -> bool:
-    """Return whether only the coordinator's error is known: before 5.7 no table has a worker's."""
-    return channel.applier_errno == _WORKERS_STOPPED and not any(
-        worker.error for worker in channel.workers
-    )
-
-
-def _errant(facts: ClusterFacts, source: str | None, replica: str) -> GtidSet:
-    return GtidSet.union_of(
-        edge.errant for edge in facts.edges_into(replica) if edge.source == source
-    )
-
-
-def _applier_text(channel: ChannelSnapshot) -> str:
-    """Return the fullest text: with workers, the channel's own often only refers to theirs."""
-    texts = [worker.error for worker in failed_workers(channel) if worker.error]
-    return "; ".join(filter(None, [channel.applier_error, *texts]))
-
-
-def _failed(channel: ChannelSnapshot) -> GtidSet:
-    """Return the GTIDs that the failed workers executed; empty if the version does not show it."""
-    return GtidSet.union_of(worker.applying for worker in failed_workers(channel) if worker.errno)
-
-
 def _waiting(facts: ClusterFacts, *, source: str | None, replica: str) -> GtidSet:
     for edge in facts.edges_into(replica):
         if edge.source == source:
@@ -375,7 +250,6 @@ def _address(channel: ChannelSnapshot, replica: ServerSnapshot) -> tuple[Evidenc
 
 
 RULES: Rules = (
-    applier_error,  # A1 A2 A3
     receiver_error,  # A4
     replication_not_running,  # A7
     stops_at_until,  # A7

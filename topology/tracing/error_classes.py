@@ -10,10 +10,9 @@ from typing import Final
 
 from topology.catalogue.definition_errors import DEFINITION_NUMBERS
 from topology.catalogue.error_texts import NUMBERS
-from topology.catalogue.explanations import READ_IT, Explanation, Unexplained, explain
+from topology.catalogue.explanations import READ_IT, Explanation, explain_error
 from topology.tracing.stopped_threads import ReplicationThread, StoppedThread
 
-_WRAPPER: Final = NUMBERS[1756]
 _FOREIGN_KEY: Final = (1451, 1452)  # ER_ROW_IS_REFERENCED_2, ER_NO_REFERENCED_ROW_2
 
 
@@ -40,10 +39,12 @@ _OF_TITLE: Final = {
 
 def meaning_of(failure: StoppedThread) -> Explanation | None:
     """Return what is known about the error; None if neither its text nor its number is known."""
-    found = _explained(failure.cause_text)
-    if found is None or (found.title == _WRAPPER and failure.errno != 0):
-        return _explained(str(failure.errno)) or found
-    return found
+    found = explain_error(failure.errno, failure.cause_text)
+    if found is None:
+        return None
+    # Without the hint to read a quoted GTID: a trace has read it.
+    advice = tuple(each for each in found.advice if not each.startswith(READ_IT))
+    return replace(found, advice=advice)
 
 
 def class_of(failure: StoppedThread) -> ErrorClass:
@@ -57,13 +58,3 @@ def class_of(failure: StoppedThread) -> ErrorClass:
 def is_of_foreign_key(failure: StoppedThread) -> bool:
     """Return whether the error is about two tables: a foreign key refuses a row of one of them."""
     return failure.errno in _FOREIGN_KEY or "foreign key constraint fails" in failure.cause_text
-
-
-def _explained(text: str) -> Explanation | None:
-    """Return the explanation, without the hint to read a quoted GTID: a trace has read it."""
-    try:
-        found = explain(text)
-    except Unexplained:
-        return None
-    advice = tuple(each for each in found.advice if not each.startswith(READ_IT))
-    return replace(found, advice=advice)

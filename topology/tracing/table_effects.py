@@ -40,24 +40,13 @@ from binlog.schema.grammar import STATEMENT_CHARACTERS_MAX, named_tables, read_s
 from binlog.schema.reader import WordReader
 from binlog.schema.sql_words import ANY_VERSION, CannotFollow, cut_words, first_word
 from binlog.schema.table_history import TableKey
+from topology.readings.quoted_tables import quoted_tables
 
 WHOLE_SCHEMA: Final = ""  # as a table's name: every table of the schema
 _VIEW: Final = re.compile(r"\bview\b", re.IGNORECASE)
 # Objects whose CREATE may begin as that of a view, and whose body may have the word.
 _WITH_DEFINER: Final = frozenset(
     {"table", "procedure", "function", "trigger", "event", "aggregate"}
-)
-_DEFAULT_DATABASE: Final = re.compile(r"Default database: '([^']*)'")
-# Each group is a table as `schema.table` or `table`, or several of them, separated by commas.
-_TABLES: Final = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"Could not execute \w+ event on table (\S+?);",
-        r"Table '([^']+)' (?:doesn't exist|already exists)",
-        r"Unknown table '([^']+)'",
-        r"of table '([^']+)' cannot be converted",
-        r"Unknown column '[^']+' in '([^' ]+\.[^' ]+)'",
-    )
 )
 _SCHEMAS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -154,12 +143,7 @@ def effects_of(sql: str, *, schema: str) -> tuple[TableEffect, ...]:
 
 def tables_in_text(text: str) -> tuple[TableKey, ...]:
     """Return the tables, and the schemas, that an error text is about."""
-    default = _DEFAULT_DATABASE.search(text)
-    schema = default[1] if default is not None else ""
-    found: list[TableKey] = []
-    for pattern in _TABLES:
-        for match in pattern.finditer(text):
-            found += [_named(name, schema) for name in match[1].split(",")]
+    found = [TableKey(*table) for table in quoted_tables(text)]
     found += [
         TableKey(match[1], WHOLE_SCHEMA) for pattern in _SCHEMAS for match in pattern.finditer(text)
     ]
@@ -214,11 +198,6 @@ def _of_views(sql: str, schema: str) -> tuple[TableEffect, ...] | None:
 
 def _lower(table: TableKey) -> TableKey:
     return TableKey(table.schema.lower(), table.table.lower())
-
-
-def _named(name: str, schema: str) -> TableKey:
-    before, dot, after = name.strip().partition(".")
-    return TableKey(before, after) if dot else TableKey(schema, before)
 
 
 def _key(name: TableName, schema: str) -> TableKey:

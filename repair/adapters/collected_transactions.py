@@ -65,8 +65,7 @@ from repair.doubts.logged_form import is_cut, is_loose, is_rewritten, would_be_c
 from repair.sql.redo_sql import redo
 from repair.sql.replay import Replayed
 from topology.readings.content_class import ContentClass
-from topology.readings.transaction_class import class_of
-from topology.readings.transaction_parts import committed_at, short, summed
+from topology.readings.transaction_parts import class_of, committed_at, short, summed
 
 # Limits for what is kept as SQL and rows.
 TRANSACTIONS_REPLAYED_MAX: Final = 2_000

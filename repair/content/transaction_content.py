@@ -4,7 +4,7 @@ How it works
 ------------
 A GTID set alone does not show whether a transaction may be declared unneeded. So gtid-audit first
 reads the binary log of a server that still has the transactions. Every transaction gets one class
-(topology/readings/transaction_class.py):
+(topology/readings/transaction_parts.py):
 
     EMPTY      nothing between BEGIN and COMMIT
     HARMLESS   rows of a heartbeat table or of server-maintained tables in `mysql`; FLUSH, ANALYZE

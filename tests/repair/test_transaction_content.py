@@ -21,7 +21,7 @@ from repair.content.transaction_content import (
 )
 from tests.repair.build import gtids
 from topology.readings.content_class import ContentClass
-from topology.readings.transaction_class import class_of
+from topology.readings.transaction_parts import class_of
 
 NUMBER = RowColumn(LONG, 0, "id", is_unsigned=False)
 VALUE = RowColumn(LONG, 0, "n", is_unsigned=False)

@@ -32,7 +32,7 @@ from topology.readings.contents import (
     UnreadContent,
 )
 from topology.readings.replication_filters import ServerFilters, Table, tables_named_in
-from topology.readings.transaction_class import class_of
+from topology.readings.transaction_parts import class_of
 
 _DIFFERENCES: Final = {
     Agreement.TWICE: Difference.COMMIT,

@@ -40,7 +40,7 @@ from topology.readings.history_evidence import (
 )
 from topology.readings.snapshot import ClusterSnapshot, LogPosition, ServerSnapshot
 from topology.readings.target import ServerTarget
-from topology.readings.transaction_class import class_of
+from topology.readings.transaction_parts import class_of
 
 _FAILED: Final = (BinlogError, GtidError, pymysql.MySQLError, OSError)
 _FOUND_MAX: Final = 10_000  # transactions before a position: far more than are lost in practice

@@ -23,7 +23,6 @@ from topology.facts.source_answer import (
     Outcome,
     SourceAnswer,
 )
-from topology.facts.source_limits import leaves_out
 from topology.facts.unseen import address_of, undeclared_channels
 from topology.handshake.group_answers import (
     GroupAnswers,
@@ -33,7 +32,7 @@ from topology.handshake.group_answers import (
     group_states,
 )
 from topology.handshake.group_names import doubt_of_names
-from topology.handshake.left_out_above import left_out_above
+from topology.handshake.left_out_above import left_out_above, left_out_here
 from topology.handshake.partial_readings import PartialReading, partial_readings, settled
 from topology.handshake.server_ids import SharedServerId, logged_ids_of, shared_ids
 from topology.handshake.unlike_contents import ContentsOfTwo, UnlikeContents
@@ -189,7 +188,7 @@ class _Cluster:
         found = settled(self._cell(replica=replica, source=source), self.partial, self.facts)
         if found.through and not found.group:
             return found  # its primary has them
-        own = leaves_out(self.sources[source].last) if found.group else ()
+        own = left_out_here(self.sources[source].last) if found.group else ()
         return with_doubts(found, (*own, *self.filters.get(source, ())))
 
     def _cell(self, *, replica: str, source: str) -> SourceAnswer:

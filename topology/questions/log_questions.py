@@ -55,7 +55,6 @@ from topology.facts.unlogged import candidates_in, logs_received, purged_above_a
 from topology.questions.commit_questions import commits_to_look_up, samples_of_no_server
 from topology.questions.log_searches import Search, searches_of, searches_of_done
 from topology.readings.history_evidence import ends_of, samples_of_gap
-from topology.readings.snapshot import ServerSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,6 @@ def questions_of(
             neighbours = neighbours_of(facts, lost)
             ask(lost.origin, LogQuestions(first_log=True, commits=(neighbours,)))
             ask(lost.holder, LogQuestions(commits=(neighbours, samples_of(lost))))
-            ask(lost.holder, LogQuestions(extras=_logged_part(servers[lost.holder], lost.lost)))
     for name in (*candidates_in(facts.snapshot), *purged_above_a_gap(facts.snapshot)):
         ask(name, LogQuestions(first_log=True, purged_changes=not logs_received(servers[name])))
     for (name, origin), newest in newest_set(facts.snapshot).items():
@@ -129,11 +127,12 @@ def questions_of(
             ask(replica.name, LogQuestions(first_log=True, commits=(earlier,)))
             wanted = _ends(edge.passed) | samples_of_gap(edge.bypassed)
             ask(source.name, LogQuestions(commits=(wanted, earlier)))
-        ask(edge.replica, LogQuestions(extras=_logged_part(servers[edge.replica], edge.errant)))
         for name, question in _about_given_set(facts, edge.source, edge.replica, edge.errant):
             ask(name, question)
         for name, gtids in commits_to_look_up(facts, edge):
             ask(name, LogQuestions(commits=(gtids,)))
+    for name, gtids in _extras(facts):
+        ask(name, LogQuestions(extras=gtids))
     for need in needs_of(facts):
         ask(need.server, LogQuestions(reaches=(need.gtids,)))
     for name, question in _about_sets(facts, offered, pairs=pairs):
@@ -142,8 +141,6 @@ def questions_of(
         server = servers[joining.server]
         if not server.logged:
             ask(server.name, LogQuestions(schemas=True))
-        extra = joining.only_there or joining.extra
-        ask(server.name, LogQuestions(extras=_logged_part(server, extra)))
     return {name: each for name, each in sorted(asked.items()) if each != LogQuestions()}
 
 
@@ -185,9 +182,15 @@ def _searched(facts: ClusterFacts, name: str, due: GtidSet) -> tuple[GtidSet, ..
     return (samples_of_gap(due),) if server.unlisted_logs and not server.gone_logs else ()
 
 
-def _logged_part(server: ServerSnapshot, extra: GtidSet) -> GtidSet:
-    """Return what is read of an extra set, as far as the server did not purge it."""
-    return samples_of_gap(extra & server.logged)
+def _extras(facts: ClusterFacts) -> Iterator[tuple[str, GtidSet]]:
+    """Yield what is read of extra sets, by server, as far as the server did not purge it."""
+    found = [(lost.holder, lost.lost) for lost in facts.lost]
+    found += [(edge.replica, edge.errant) for edge in facts.edges]
+    found += [
+        (each.server, each.only_there or each.extra) for each in evaluate_parts(facts).joinings
+    ]
+    for name, extra in found:
+        yield name, samples_of_gap(extra & facts.last[name].logged)
 
 
 def _ends(gtid_set: GtidSet) -> GtidSet:

@@ -80,7 +80,7 @@ class ChangedRows:
 
 @dataclass(frozen=True, slots=True)
 class ExtraTransaction:
-    """What a transaction that another server lacks would change, as a server's binary log has it.
+    """What a transaction that another server does not have would change, as a log has it.
 
     It decides nothing: the finding shows it.
     """

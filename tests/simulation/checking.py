@@ -20,6 +20,7 @@ from tests.simulation.plan_oracles import plans
 from tests.simulation.reading import read
 from tests.simulation.shrinking import shrink
 from tests.simulation.state import World
+from tests.simulation.state_causes import stated
 from tests.simulation.variations import vary
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit
@@ -45,7 +46,7 @@ def check_world(
     found: list[Violation] = []
     if oracles in ("all", "conclusions"):
         found += [*conclusions(truth, audit), *causes(truth, audit), *named_causes(truth, audit)]
-        found += group_conclusions(truth, audit)
+        found += [*stated(truth, audit), *group_conclusions(truth, audit)]
         found += [*consumer_conclusions(truth, audit), *definition_conclusions(truth, audit)]
     if oracles in ("all", "plans"):
         found += [*plans(truth, snapshot, audit), *group_plans(truth, snapshot, audit)]

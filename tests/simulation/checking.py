@@ -39,7 +39,7 @@ def check_world(
     """
     policy = Policy()
     snapshot = with_answers(world, history.reading, read(world, history.reading), policy)
-    compared = snapshot.with_contents(contents_of(world, history.reading))
+    compared = snapshot.with_contents(contents_of(world, history.reading, snapshot))
     compared = compared.with_definitions(definitions_of(world, history.reading, snapshot))
     audit = audit_cluster(compared, policy)
     truth = Truth(world, history.reading, snapshot, policy)
@@ -77,7 +77,7 @@ def oracles_of(kind: tuple[str, str]) -> Oracles:
     """Return the oracles that find a kind of violation."""
     if kind[0].startswith("choice"):
         return "choices"
-    return "plans" if kind[0].startswith("plan") else "conclusions"
+    return "plans" if "plan" in kind[0] else "conclusions"
 
 
 def shortest(history: History, kind: tuple[str, str]) -> History:

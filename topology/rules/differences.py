@@ -228,6 +228,10 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         way_back += _OF_NO_SERVER.format(
             source=source.name, what=foreign.shortened(), hand=_BY_HAND[code]
         )
+    unread = _without_uuid(facts) if foreign else ""
+    if unread:
+        way_back += _MAY_BE_OF_UNREAD.format(what=foreign.shortened(), unread=unread)
+        strategies = ("add_servers",)
     origin = _origin(gtid_set, holder)
     is_likely = edge.way_back_is_stopped or bool(hiding or foreign or assigned or declared)
     return on_edge(
@@ -236,7 +240,7 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         code,
         gtid_set,
         grade=Grade.LIKELY if is_likely else Grade.PROVED,
-        severity=Severity.WARNING if is_hidden else None,
+        severity=Severity.WARNING if is_hidden or (unread and foreign == gtid_set) else None,
         # If there are several, it is unknown which is on its way: none is declared unneeded.
         strategies=() if hiding and not is_hidden else strategies,
         proof=proof,
@@ -283,6 +287,16 @@ _OF_NO_SERVER = (
     " replaced, or restored and given a new server_uuid, and lost them. Compare the rows on"
     " {source} before you choose a repair."
 )
+
+_MAY_BE_OF_UNREAD = (
+    " Or a server of this audit that gtid-audit could not read has this server_uuid: {unread}. Let"
+    " gtid-audit read it, and audit again, before you change anything."
+)
+
+
+def _without_uuid(facts: ClusterFacts) -> str:
+    """Return the servers of the audit whose server_uuid was not read."""
+    return ", ".join(sorted(name for name, each in facts.last.items() if each.server_uuid is None))
 
 
 def _way_back_text(edge: EdgeFacts, code: str) -> str:

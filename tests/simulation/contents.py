@@ -32,8 +32,7 @@ def contents_of(world: World, reading: Reading, snapshot: ClusterSnapshot) -> Co
     if reading.contents == "none":
         return None
     read = {name for name, server in snapshot.last_read.items() if server.binary_logs is not None}
-    selected = dict.fromkeys((*linked_pairs(snapshot), *other_pairs(snapshot)))
-    pairs = [pair for pair in selected if {*pair} <= read]
+    pairs = [pair for pair in selected_pairs(snapshot) if {*pair} <= read]
     pairs = [pair for pair in pairs if all(_can_answer(world, reading, each) for each in pair)]
     compared = 0
     differences: list[ContentDifference] = []
@@ -49,6 +48,11 @@ def contents_of(world: World, reading: Reading, snapshot: ClusterSnapshot) -> Co
         unread=(),
         pairs=tuple(pairs),
     )
+
+
+def selected_pairs(snapshot: ClusterSnapshot) -> list[tuple[str, str]]:
+    """Return the pairs of servers that the product compares, each in order of name."""
+    return list(dict.fromkeys((*linked_pairs(snapshot), *other_pairs(snapshot))))
 
 
 def _can_answer(world: World, reading: Reading, name: str) -> bool:

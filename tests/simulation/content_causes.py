@@ -138,7 +138,7 @@ def errant(truth: Truth, one: Finding) -> str:
 def _left_open(truth: Truth, one: Finding, members: set[Gtid]) -> str:
     """A likely E1 or E2 names a stopped channel, servers that nobody reads, or an unknown origin."""
     world, text, source = truth.world, one.explanation, str(one.source)
-    if "A channel on the way to" in text and not _is_stopped_above(world, source):
+    if "is stopped on the way to" in text and not _is_stopped_above(world, source):
         return f"no channel above {source} is stopped"
     if "on their way through servers" in text and not _unread_above(truth, source):
         return f"all servers above {source} were read"
@@ -179,6 +179,8 @@ def _how_it_came(truth: Truth, gtid: Gtid, source: str) -> str:
 
 
 def _is_stopped_above(world: World, name: str) -> bool:
+    if _is_outside_its_group(world, {name, *world.upstream(name)}):
+        return True
     return any(
         "No" in (channel.receiver, channel.applier)
         for each in {name, *world.upstream(name)}
@@ -186,10 +188,17 @@ def _is_stopped_above(world: World, name: str) -> bool:
     )
 
 
+def _is_outside_its_group(world: World, names: set[str]) -> bool:
+    group = world.group
+    return group is not None and bool(names & {*group.names} - group.online)
+
+
 def _unread_above(truth: Truth, name: str) -> bool:
     above = {name, *truth.world.upstream(name)}
     if truth.world.group is not None and above & {*truth.world.group.names}:
         above |= {*truth.world.group.names}
+        if not truth.world.group.online & {*truth.reading.visible}:
+            return True  # no member that was read lists the others
     return bool(above - {*truth.reading.visible}) or bool(truth.reading.unread)
 
 

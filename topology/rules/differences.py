@@ -304,13 +304,14 @@ def _way_back_text(edge: EdgeFacts, code: str) -> str:
     source, holder = edge.source, edge.replica
     if code == "E2":
         return (
-            f" A channel on the way to {source} is stopped. {holder} has purged them: starting the"
-            " channel delivers them only if a server on the way has already received them."
+            f" A channel, or Group Replication, is stopped on the way to {source}. {holder} has"
+            " purged them: starting it delivers them only if a server on the way has already"
+            " received them."
         )
     return (
-        f" A channel on the way to {source} is stopped. If clients may write on {holder}, they are"
-        f" not errant. When the channel is started, {source} applies them, unless their rows"
-        " conflict or a server on the way does not forward them."
+        f" A channel, or Group Replication, is stopped on the way to {source}. If clients may write"
+        f" on {holder}, they are not errant. When it is started, {source} applies them, unless"
+        " their rows conflict or a server on the way does not forward them."
     )
 
 

@@ -29,12 +29,13 @@ _SKIPS = {"skip-errors": "replica_skip_errors", "idempotent": "IDEMPOTENT", "fil
 
 
 def last_under(server: Server, gtid: Gtid) -> Transaction | None:
-    """Return what a server committed last under a GTID, or is committing.
+    """Return what a server is committing under a GTID, or committed last.
 
     None if it only declared it executed.
     """
+    logged = None if gtid in server.executed else server.logged_version(gtid)
     done = (made for made, _ in reversed(server.applied) if made.gtid == gtid)
-    return next(done, server.logged_version(gtid) if gtid not in server.executed else None)
+    return logged or next(done, None)
 
 
 def two_contents(truth: Truth, one: Finding) -> str:

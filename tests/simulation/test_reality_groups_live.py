@@ -22,7 +22,8 @@ _STEPS = ("write", "write", "write-errant", "group-leave", "group-join", "group-
 
 def _step(both: Twins, dice: random.Random) -> str:
     """Do one step in both worlds. Return its words, or nothing where none applied."""
-    name = "group-restart" if dice.random() < 0.1 else dice.choice(_STEPS)
+    rare = dice.random()
+    name = "group-restart" if rare < 0.1 else "group-expel" if rare < 0.2 else dice.choice(_STEPS)
     args = STEPS[name].choose(both.world, dice)
     if args is None:
         return ""

@@ -25,7 +25,12 @@ _UNLOGGED = {
     "group-crash",
     "reset-with-old-purged",
 }
-_SKIPS = {"skip-errors": "replica_skip_errors", "idempotent": "IDEMPOTENT", "filter": "filter"}
+_SKIPS = {
+    "skip-errors": "replica_skip_errors",
+    "idempotent": "IDEMPOTENT",
+    "filter": "filter",
+    "write-statement": "logged a statement",
+}
 
 
 def last_under(server: Server, gtid: Gtid) -> Transaction | None:

@@ -659,7 +659,8 @@ def shown(truth: Truth, left: str, right: str) -> set[Gtid]:
     """Return the GTIDs whose contents were compared on these two servers, or by a row of pairs.
 
     A row over the server that committed a statement says nothing of it: that server logged the
-    statement, and the others the rows. The audit reports it as not comparable.
+    statement, and the others the rows. The audit reports it as not comparable. What one of the two
+    is still committing is not looked for on other pairs: the next audit has it.
     """
     reading = truth.reading
     if not {left, right} <= set(reading.visible):
@@ -668,7 +669,12 @@ def shown(truth: Truth, left: str, right: str) -> set[Gtid]:
     if not found or (min(left, right), max(left, right)) in selected_pairs(truth.snapshot):
         return found
     logs = (log for name in reading.visible for log in truth.world[name].files)
-    return found - {made.gtid for log in logs for made in log.entries if made.has_statements}
+    found -= {made.gtid for log in logs for made in log.entries if made.has_statements}
+    read = truth.snapshot.last_read
+    if not {left, right} <= read.keys():
+        return set()
+    both = read[left].gtid_executed & read[right].gtid_executed
+    return {gtid for gtid in found if gtids([gtid]) <= both}
 
 
 QUIET = frozenset(

@@ -76,10 +76,13 @@ class Twins:
         return GtidSet.parse(text)
 
 
-def twins(installation: Installation, setup: Setup, stack: ExitStack) -> Twins:
-    """Start real servers in the shape of a setup."""
+def twins(
+    installation: Installation, setup: Setup, stack: ExitStack, *, recovers: bool = False
+) -> Twins:
+    """Start real servers in the shape of a setup; `recovers`: with relay_log_recovery."""
     world = setup.world()
-    options = Settings(extra=_options(installation, setup))
+    recovery = ("--relay-log-recovery=ON",) if recovers else ()
+    options = Settings(extra=(*_options(installation, setup), *recovery))
     names = tuple(sorted(world.servers))
     plan = TopologyPlan(names=names, links=(), settings=dict.fromkeys(names, options))
     topology = stack.enter_context(running(installation, plan))

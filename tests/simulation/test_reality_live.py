@@ -65,7 +65,10 @@ def live_through(
     """Do steps by chance in both worlds; they must agree after each."""
     dice = random.Random(seed)
     with ExitStack() as stack:
-        both = twins(installation, setup, stack, recovers=number % 4 > 1)
+        # 5.6 starts no thread if its relay log has no rotate event of its source (Could not locate
+        # rotate event): that is not simulated.
+        recovers = setup.version == "9.7.4" and number % 4 > 1
+        both = twins(installation, setup, stack, recovers=recovers)
         assert differences(both) == []
         while len(both.log) < steps:
             name = dice.choice(_QUIET if dice.random() < 0.5 else _FAULTS)

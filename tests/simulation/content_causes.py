@@ -69,10 +69,10 @@ def two_contents(truth: Truth, one: Finding) -> str:
 def _not_declared(truth: Truth, one: Finding, gtid: Gtid) -> str:
     """A server that did not commit it has it in gtid_purged: no log of it shows a version."""
     names = [each for each in (one.source, one.replica) if each is not None]
-    lacking = [name for name in names if last_under(truth.world[name], gtid) is None]
-    undeclared = [name for name in lacking if gtid not in truth.world[name].purged]
+    without = [name for name in names if last_under(truth.world[name], gtid) is None]
+    undeclared = [name for name in without if gtid not in truth.world[name].purged]
     if one.grade is Grade.PROVED:
-        return f"{', '.join(lacking)} never committed it"
+        return f"{', '.join(without)} never committed it"
     return f"{', '.join(undeclared)} has not declared it" if undeclared else ""
 
 

@@ -109,7 +109,10 @@ def test_an_unknown_server_uuid_may_be_that_of_a_server_that_could_not_be_read(
     foreign = f"{UUID(int=9)}:1"
     unread = replace(
         a_server("x", C, ""),
-        **dict.fromkeys(("server_uuid", "gtid_executed", "gtid_purged", "channels")),
+        server_uuid=None,
+        gtid_executed=None,
+        gtid_purged=None,
+        channels=None,
         unread=(UnreadFact("connection", UnreadReason.UNREACHABLE, "no answer"),),
     )
     [found] = errant(

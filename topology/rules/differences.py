@@ -225,12 +225,9 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     foreign = _of_no_server(facts, gtid_set)
     if foreign:
         proof += (evidence("server_uuid of no server of this audit", foreign, holder),)
-        way_back += _OF_NO_SERVER.format(
-            source=source.name, what=foreign.shortened(), hand=_BY_HAND[code]
-        )
-    unread = _without_uuid(facts) if foreign else ""
-    if unread:
-        way_back += _MAY_BE_OF_UNREAD.format(what=foreign.shortened(), unread=unread)
+        way_back += _of_no_server_text(facts, source.name, foreign, code)
+    is_open = bool(foreign and _without_uuid(facts))
+    if is_open:
         strategies = ("add_servers",)
     origin = _origin(gtid_set, holder)
     is_likely = edge.way_back_is_stopped or bool(hiding or foreign or assigned or declared)
@@ -240,7 +237,7 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         code,
         gtid_set,
         grade=Grade.LIKELY if is_likely else Grade.PROVED,
-        severity=Severity.WARNING if is_hidden or (unread and foreign == gtid_set) else None,
+        severity=Severity.WARNING if is_hidden or (is_open and foreign == gtid_set) else None,
         # If there are several, it is unknown which is on its way: none is declared unneeded.
         strategies=() if hiding and not is_hidden else strategies,
         proof=proof,
@@ -292,6 +289,12 @@ _MAY_BE_OF_UNREAD = (
     " Or a server of this audit that gtid-audit could not read has this server_uuid: {unread}. Let"
     " gtid-audit read it, and audit again, before you change anything."
 )
+
+
+def _of_no_server_text(facts: ClusterFacts, source: str, foreign: GtidSet, code: str) -> str:
+    text = _OF_NO_SERVER.format(source=source, what=foreign.shortened(), hand=_BY_HAND[code])
+    unread = _without_uuid(facts)
+    return text + (_MAY_BE_OF_UNREAD.format(unread=unread) if unread else "")
 
 
 def _without_uuid(facts: ClusterFacts) -> str:

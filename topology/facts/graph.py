@@ -118,8 +118,8 @@ class Graph:
 
         With `stopped_too`, include servers whose transactions would arrive if no operator had
         stopped a channel, or Group Replication. `only_extra`: of these, only those that would
-        deliver what the receiving server does not have. A server outside a group may not join it with
-        transactions that no member has (error 3092), so the members receive nothing from it.
+        deliver what the receiving server does not have. A group refuses a server that has
+        transactions which no member has (error 3092), so its members receive nothing from it.
         """
         groups = self._startable(only_extra=only_extra) if stopped_too else _both_ways(self.peers)
         found: set[str] = set()

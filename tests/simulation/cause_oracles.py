@@ -72,7 +72,7 @@ def _stopped(truth: Truth, one: Finding) -> str:
     return "" if is_so else "both of its threads run"
 
 
-def _equal_ids(truth: Truth, one: Finding) -> str:
+def equal_ids(truth: Truth, one: Finding) -> str:
     replica = truth.world[str(one.replica)]
     if one.source is not None and truth.world[one.source].server_id == replica.server_id:
         return ""
@@ -245,7 +245,7 @@ CHECKS: dict[str, Check] = {
     "A5": blocked,
     "A7": _stopped,
     "A8": _stalled,
-    "C2": _equal_ids,
+    "C2": equal_ids,
     "C3": _by_position,
     "C4": _refuses_sets,
     "C7": _out_of_order,

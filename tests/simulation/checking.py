@@ -20,6 +20,7 @@ from tests.simulation.plan_oracles import plans
 from tests.simulation.reading import read
 from tests.simulation.shrinking import shrink
 from tests.simulation.state import World
+from tests.simulation.state_causes import stated
 from tests.simulation.variations import vary
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit
@@ -38,14 +39,14 @@ def check_world(
     """
     policy = Policy()
     snapshot = with_answers(world, history.reading, read(world, history.reading), policy)
-    compared = snapshot.with_contents(contents_of(world, history.reading))
+    compared = snapshot.with_contents(contents_of(world, history.reading, snapshot))
     compared = compared.with_definitions(definitions_of(world, history.reading, snapshot))
     audit = audit_cluster(compared, policy)
     truth = Truth(world, history.reading, snapshot, policy)
     found: list[Violation] = []
     if oracles in ("all", "conclusions"):
         found += [*conclusions(truth, audit), *causes(truth, audit), *named_causes(truth, audit)]
-        found += group_conclusions(truth, audit)
+        found += [*stated(truth, audit), *group_conclusions(truth, audit)]
         found += [*consumer_conclusions(truth, audit), *definition_conclusions(truth, audit)]
     if oracles in ("all", "plans"):
         found += [*plans(truth, snapshot, audit), *group_plans(truth, snapshot, audit)]
@@ -76,7 +77,7 @@ def oracles_of(kind: tuple[str, str]) -> Oracles:
     """Return the oracles that find a kind of violation."""
     if kind[0].startswith("choice"):
         return "choices"
-    return "plans" if kind[0].startswith("plan") else "conclusions"
+    return "plans" if "plan" in kind[0] else "conclusions"
 
 
 def shortest(history: History, kind: tuple[str, str]) -> History:

@@ -20,6 +20,7 @@ from repair.strategies.strategy_registry import PLANNERS
 from tests.simulation.announced import WARNED, announced, harm
 from tests.simulation.chosen_moments import interrupted, late, plan_with
 from tests.simulation.contents import contents_of
+from tests.simulation.group_oracles import steps_on_members
 from tests.simulation.oracles import Truth, Violation, above_info, conclusions
 from tests.simulation.plan_actions import NotSimulated
 from tests.simulation.plan_oracles import but_for_what_is_new, run
@@ -68,6 +69,7 @@ def chosen_plans(
     plan = plan_with(truth, truth.world, snapshot, audit, choices)
     if not plan.steps:
         return
+    yield from steps_on_members(truth, plan, "choice group")
     codes = "+".join(
         sorted({f"{each.code}={each.strategy}" for each in plan.answered if each.steps})
     )
@@ -128,6 +130,8 @@ def _concluded(truth: Truth, after: World, plan: Plan, codes: str) -> Iterator[V
 def _said_of(truth: Truth, world: World, told: frozenset[Key] = frozenset()) -> list[Violation]:
     reading = replace(truth.reading, moving=False, between=())
     snapshot = read(world, reading)
-    audit = audit_cluster(snapshot.with_contents(contents_of(world, reading)), truth.policy)
+    audit = audit_cluster(
+        snapshot.with_contents(contents_of(world, reading, snapshot)), truth.policy
+    )
     found = conclusions(Truth(world, reading, snapshot, truth.policy, told), audit)
     return [each for each in found if each.oracle in _AFTERWARDS]

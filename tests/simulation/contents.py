@@ -1,37 +1,43 @@
 """What a comparison of transactions in the binary logs finds in the true world.
 
-It stands for gtid_audit/content*.py: after a restart (`starts`) the server's own first transactions
-are compared, or all that two servers both have in their logs (`everywhere`).
+It stands for topology/adapters/compare_contents.py: after a restart (`starts`) the server's own first
+transactions are compared, or all that two servers both have in their logs (`everywhere`). The pairs
+of servers are those that the product selects (topology/facts/content_pairs.py). What the oracles say
+is compared (`compared_gtids`) is every pair of servers: a pair that is not selected must be replaced
+by a row of others that shows the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations, islice
+from itertools import islice
 
 from gtid import Gtid as ProductGtid
 from tests.simulation.reading import Reading, gtids, hidden_facts, moment
 from tests.simulation.state import Gtid, Server, Transaction, World
+from topology.facts.content_pairs import linked_pairs, other_pairs
 from topology.readings.contents import (
     ContentDifference,
     ContentReading,
     Difference,
     TransactionVersion,
 )
+from topology.readings.snapshot import ClusterSnapshot
 
 FIRST_AFTER_START = 3
 
 
-def contents_of(world: World, reading: Reading) -> ContentReading | None:
+def contents_of(world: World, reading: Reading, snapshot: ClusterSnapshot) -> ContentReading | None:
     """Return what the comparison of a reading finds; None if it makes none."""
     if reading.contents == "none":
         return None
-    names = [name for name in reading.visible if _can_answer(world, reading, name)]
-    pairs = list(combinations(names, 2))
+    read = {name for name, server in snapshot.last_read.items() if server.binary_logs is not None}
+    pairs = [pair for pair in selected_pairs(snapshot) if {*pair} <= read]
+    pairs = [pair for pair in pairs if all(_can_answer(world, reading, each) for each in pair)]
     compared = 0
     differences: list[ContentDifference] = []
     for left, right in pairs:
-        both = compared_gtids(world, reading, left, right)
+        both = _compared_gtids(world, reading, left, right, of=tuple(reading.visible))
         compared += len(both)
         differences += _differences(world, world[left], world[right], both)
     return ContentReading(
@@ -42,6 +48,11 @@ def contents_of(world: World, reading: Reading) -> ContentReading | None:
         unread=(),
         pairs=tuple(pairs),
     )
+
+
+def selected_pairs(snapshot: ClusterSnapshot) -> list[tuple[str, str]]:
+    """Return the pairs of servers that the product compares, each in order of name."""
+    return list(dict.fromkeys((*linked_pairs(snapshot), *other_pairs(snapshot))))
 
 
 def _can_answer(world: World, reading: Reading, name: str) -> bool:
@@ -55,7 +66,14 @@ def _can_answer(world: World, reading: Reading, name: str) -> bool:
 
 
 def compared_gtids(world: World, reading: Reading, left: str, right: str) -> set[Gtid]:
-    """Return the GTIDs whose contents are compared on two servers."""
+    """Return the GTIDs whose contents are compared on two servers, by a row of pairs at least."""
+    return _compared_gtids(world, reading, left, right, of=(left, right))
+
+
+def _compared_gtids(
+    world: World, reading: Reading, left: str, right: str, *, of: tuple[str, ...]
+) -> set[Gtid]:
+    """Return what two servers both have in their logs; after restarts, that of these servers."""
     if not (_can_answer(world, reading, left) and _can_answer(world, reading, right)):
         return set()
     both = world[left].logged() & world[right].logged()
@@ -63,8 +81,8 @@ def compared_gtids(world: World, reading: Reading, left: str, right: str) -> set
     if reading.contents == "everywhere":
         return both
     if reading.contents == "starts":
-        looked_at = set(_after_start(world[left])) | set(_after_start(world[right]))
-        looked_at |= set(_after_bootstrap(world, reading))
+        looked_at = set(_after_bootstrap(world, reading))
+        looked_at.update(*(_after_start(world[each]) for each in of))
         return both & looked_at
     return set()
 

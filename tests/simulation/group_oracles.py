@@ -3,8 +3,9 @@
 0. Never OK if a server that is configured for the group, and was read, is no member of it.
 1. Never A7 without a channel about members: they have no channels between them, and need none.
 2. What a member is missing and its queue or a donor delivers is not a hole, nor errant elsewhere.
-3. No step of a plan changes the GTIDs of a member: on one of its members a group refuses it, or
-   takes it for all (an empty transaction under the group's UUID removes the rows everywhere).
+3. No step of a plan, with choices or without, changes the GTIDs of a member: on one of its members a
+   group refuses it, or takes it for all (an empty transaction under the group's UUID removes the
+   rows everywhere).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from repair.model.actions import AppendPurged, InjectEmpty, RedoTransactions, ResetAndPurge
+from repair.repair_plan import Plan
 from tests.simulation.membership import is_member
 from tests.simulation.oracles import Truth, Violation, above_info
 from tests.simulation.plan_oracles import plan_of
@@ -61,10 +63,14 @@ def _arrives(truth: Truth, one: Finding) -> Iterator[Violation]:
 def group_plans(
     truth: Truth, snapshot: ClusterSnapshot, audit: ClusterAudit
 ) -> Iterator[Violation]:
-    """Report steps that change the GTIDs of a member."""
-    if truth.world.group is None or not above_info(audit):
-        return
-    for step in plan_of(truth, truth.world, snapshot, audit).steps:
+    """Report steps of the plan without choices that change the GTIDs of a member."""
+    if truth.world.group is not None and above_info(audit):
+        yield from steps_on_members(truth, plan_of(truth, truth.world, snapshot, audit))
+
+
+def steps_on_members(truth: Truth, plan: Plan, oracle: str = "group plan") -> Iterator[Violation]:
+    """Report steps of a plan that change the GTIDs of a member."""
+    for step in plan.steps:
         if isinstance(step.effect, _CHANGES_GTIDS) and is_member(truth.world, step.effect.server):
             kind = type(step.effect).__name__
-            yield Violation("group plan", kind, f"{kind} on {step.effect.server}, a group member")
+            yield Violation(oracle, kind, f"{kind} on {step.effect.server}, a group member")

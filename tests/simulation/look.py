@@ -92,7 +92,9 @@ def look(history: History, *, at_rest: bool) -> None:
     world = history.play()
     policy = Policy()
     snapshot = with_answers(world, history.reading, read(world, history.reading), policy)
-    audit = audit_cluster(snapshot.with_contents(contents_of(world, history.reading)), policy)
+    audit = audit_cluster(
+        snapshot.with_contents(contents_of(world, history.reading, snapshot)), policy
+    )
     truth = Truth(world, history.reading, snapshot, policy)
     say("-- the world after the second reading")
     for each in lines_of_world(world):

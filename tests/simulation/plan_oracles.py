@@ -94,7 +94,7 @@ def look_again(
     reading = replace(truth.reading, moving=False, between=())
     looked_at = world.copy()
     snapshot = with_answers(looked_at, reading, read(looked_at, reading), truth.policy)
-    contents = contents_of(looked_at, reading) if compares else None
+    contents = contents_of(looked_at, reading, snapshot) if compares else None
     return snapshot, audit_cluster(snapshot.with_contents(contents), truth.policy)
 
 

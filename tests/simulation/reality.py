@@ -8,10 +8,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import pymysql
@@ -34,6 +36,18 @@ SETTLE_SECONDS_MAX = 12.0
 POLL_SECONDS = 0.05
 KEYS_PER_SERVER = 5
 Statement = str
+FIRST_SEED = "REALITY_SEED"  # repeats the histories of a night
+
+
+def nightly_seed(number: int) -> int:
+    """Return the seed of a history of this night: others each day, unless the variable is set."""
+    first = os.environ.get(FIRST_SEED) or f"{datetime.now(tz=UTC):%Y%m%d}00"
+    return int(first) + number
+
+
+def repeated(seed: int, number: int) -> str:
+    """Return how to do the history of a seed again, for the text of a failure."""
+    return f"seed {seed}: {FIRST_SEED}={seed - number} with the same test"
 
 
 @dataclass(slots=True)
@@ -62,10 +76,13 @@ class Twins:
         return GtidSet.parse(text)
 
 
-def twins(installation: Installation, setup: Setup, stack: ExitStack) -> Twins:
-    """Start real servers in the shape of a setup."""
+def twins(
+    installation: Installation, setup: Setup, stack: ExitStack, *, recovers: bool = False
+) -> Twins:
+    """Start real servers in the shape of a setup; `recovers`: with relay_log_recovery."""
     world = setup.world()
-    options = Settings(extra=_options(installation, setup))
+    recovery = ("--relay-log-recovery=ON",) if recovers else ()
+    options = Settings(extra=(*_options(installation, setup), *recovery))
     names = tuple(sorted(world.servers))
     plan = TopologyPlan(names=names, links=(), settings=dict.fromkeys(names, options))
     topology = stack.enter_context(running(installation, plan))
@@ -327,6 +344,17 @@ def _configure_only(both: Twins, name: str, channel: str, source: str) -> None:
 def _returns(both: Twins, name: str, source: str) -> None:
     change(both, name, source)
     both.real(name).execute(both.real(name).dialect.start_replica)
+
+
+@real("failover")
+def _failover(both: Twins, name: str) -> None:
+    """Remove the channels of the new primary, and let those follow it that do in the simulator."""
+    here = both.real(name)
+    here.execute(here.dialect.stop_replica, here.dialect.words.reset_replica + " ALL")
+    for replica, channel in both.world.replicas_of(name):
+        there = both.real(replica.name)
+        if int(status_of(there, channel.name)["Source_Port"]) != here.port:
+            _repoint(both, replica.name, channel.name, name)
 
 
 @real("reset-replica")

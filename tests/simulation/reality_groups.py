@@ -55,6 +55,10 @@ def _options(address: str, seeds: str) -> tuple[str, ...]:
         f"--group-replication-group-seeds={seeds}",
         "--group-replication-start-on-boot=OFF",
         "--group-replication-recovery-get-public-key=ON",
+        # A member that was expelled stays out, and can be looked at.
+        "--group-replication-member-expel-timeout=0",
+        "--group-replication-autorejoin-tries=0",
+        "--group-replication-exit-state-action=READ_ONLY",
     )
 
 
@@ -68,9 +72,15 @@ def _state(here: RealServer) -> str:
 
 def join(both: Twins, name: str) -> None:
     here = both.real(name)
+    if _state(here) == "ERROR":
+        here.execute("STOP GROUP_REPLICATION")
     here.execute(f"START GROUP_REPLICATION USER = '{REPLICATION_USER}'")
+    _wait_for(here, "ONLINE")
+
+
+def _wait_for(here: RealServer, state: str) -> None:
     deadline = time.monotonic() + _SECONDS_MAX
-    while _state(here) != "ONLINE":
+    while _state(here) != state:
         assert time.monotonic() < deadline, here.error_log_tail()
         time.sleep(_POLL_SECONDS)
 
@@ -86,6 +96,23 @@ def _leave(both: Twins, name: str) -> None:
     both.real(name).execute("STOP GROUP_REPLICATION", "SET GLOBAL super_read_only = OFF")
 
 
+@real("group-expel")
+def _expel(both: Twins, name: str) -> None:
+    """Freeze a member until the others have expelled it; then it sees that."""
+    assert both.world.group is not None, "a world of a group"
+    here, other = both.real(name), both.real(min(both.world.group.online))
+    listed = f"SELECT COUNT(*) FROM performance_schema.replication_group_members WHERE MEMBER_ID = '{both.uuids[name]}'"
+    here.freeze()
+    try:
+        deadline = time.monotonic() + _SECONDS_MAX
+        while int(other.query(listed)[0][0]):
+            assert time.monotonic() < deadline, other.error_log_tail()
+            time.sleep(_POLL_SECONDS)
+    finally:
+        here.thaw()
+    _wait_for(here, "ERROR")
+
+
 @real("group-join")
 def _join(both: Twins, name: str) -> None:
     join(both, name)
@@ -95,7 +122,7 @@ def real_restart(both: Twins, before: World, name: str) -> None:
     """Stop all members of the group that was, bootstrap one, let those join that may."""
     assert before.group is not None, "a world of a group"
     assert both.world.group is not None, "a world of a group"
-    for each in sorted(before.group.online):
+    for each in sorted(before.group.online | before.group.expelled):
         both.real(each).execute("STOP GROUP_REPLICATION", "SET GLOBAL super_read_only = OFF")
     bootstrap(both, name)
     for each in sorted(both.world.group.online - {name}):
@@ -122,6 +149,7 @@ def _compared(both: Twins) -> Iterator[str]:
         rows = rows_of(here, both.world.servers)
         if rows != server.rows:
             yield f"{name}: rows are {rows}, simulated {server.rows}"
-        state = "ONLINE" if name in group.online else "OFFLINE"
+        state = "ERROR" if name in group.expelled else "OFFLINE"
+        state = "ONLINE" if name in group.online else state
         if _state(here) != state:
             yield f"{name}: {_state(here)}, simulated {state}"

@@ -66,6 +66,12 @@ def _lose_log(both: Twins, name: str, number: int) -> None:
     start_again(both, name)
 
 
+@real("relay-log-recovery-off")
+def _relay_log_recovery_off(both: Twins, name: str) -> None:
+    here = both.real(name)  # it takes effect with the next restart
+    here.settings = replace(here.settings, extra=(*here.settings.extra, "--relay-log-recovery=OFF"))
+
+
 @real("skip-errors")
 def _skip_errors(both: Twins, name: str) -> None:
     option = f"--{_prefix(both.real(name)).rstrip('_')}-skip-errors=all"

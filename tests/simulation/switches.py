@@ -20,6 +20,7 @@ from repair.scripts import channel_procedures
 from topology.catalogue import findings
 from topology.facts import (
     channel_places,
+    content_pairs,
     edge_facts,
     errant,
     former_ids,
@@ -55,6 +56,16 @@ SWITCHES: dict[str, Switch] = {
         errant.errant_of,
         "errant = extra - at_source - held_by(graph.upstream_of(edge.source) - {edge.source}, last)",
         "errant = extra - at_source",
+    ),
+    "a-group-takes-back-no-extra": Switch(
+        errant.errant_of,
+        "graph.upstream_of(edge.source, stopped_too=True, only_extra=True)",
+        "upstream",
+    ),
+    "linked-servers-are-compared": Switch(
+        content_pairs.linked_pairs,
+        "found = {(min(e.source, e.replica), max(e.source, e.replica)) for e in edges}",
+        "found = set()",
     ),
     "owned-by-the-origin-is-a-lead": Switch(
         facts._lost_facts, "leading = beyond & origin.gtid_owned", "leading = GtidSet()"

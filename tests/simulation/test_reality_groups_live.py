@@ -10,7 +10,7 @@ import pytest
 
 from compose.native.installation import Installation
 from tests.simulation import groups
-from tests.simulation.reality import REAL, Twins
+from tests.simulation.reality import REAL, Twins, nightly_seed, repeated
 from tests.simulation.reality_groups import group_differences, group_twins, real_restart
 from tests.simulation.state import World
 from tests.simulation.steps import STEPS, perform
@@ -22,7 +22,8 @@ _STEPS = ("write", "write", "write-errant", "group-leave", "group-join", "group-
 
 def _step(both: Twins, dice: random.Random) -> str:
     """Do one step in both worlds. Return its words, or nothing where none applied."""
-    name = "group-restart" if dice.random() < 0.1 else dice.choice(_STEPS)
+    rare = dice.random()
+    name = "group-restart" if rare < 0.1 else "group-expel" if rare < 0.2 else dice.choice(_STEPS)
     args = STEPS[name].choose(both.world, dice)
     if args is None:
         return ""
@@ -48,8 +49,9 @@ def _is_refused(both: Twins, world: World, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_a_group(installation97: Installation, seed: int) -> None:
+@pytest.mark.parametrize("number", range(8))
+def test_a_group(installation97: Installation, number: int) -> None:
+    seed = nightly_seed(number)
     dice = random.Random(seed)
     with ExitStack() as stack:
         both = group_twins(installation97, stack)
@@ -59,4 +61,4 @@ def test_a_group(installation97: Installation, seed: int) -> None:
             if done:
                 both.log.append(done)
                 found = group_differences(both)
-                assert found == [], "\n".join([*both.log, *found])
+                assert found == [], "\n".join([repeated(seed, number), *both.log, *found])

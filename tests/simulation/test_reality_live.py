@@ -10,7 +10,16 @@ import pytest
 from compose.native.installation import Installation
 from tests.simulation import definitions, faults, options, reality_options
 from tests.simulation import replication as act
-from tests.simulation.reality import REAL, Twins, differences, do, lose_tail, twins
+from tests.simulation.reality import (
+    REAL,
+    Twins,
+    differences,
+    do,
+    lose_tail,
+    nightly_seed,
+    repeated,
+    twins,
+)
 from tests.simulation.shapes import Setup
 from tests.simulation.steps import STEPS, Line, some_change
 
@@ -33,6 +42,7 @@ _QUIET = (
 # format description (9.7.4); one by sets keeps a place of the log before a reset (5.6.24).
 _MOVES_PLACES = {"same-server-id", "reset-with-old-purged"}
 _FAULTS = tuple(sorted(REAL.keys() - {*_QUIET, *definitions.STEPS, "rest", "wait"}))
+NIGHTLY = 12  # histories of each shape
 # DDL that a replica applies, that it cannot apply (1146, 1050), and that no log has.
 _DDL: tuple[Line, ...] = (
     ("create-table", "a"),
@@ -49,11 +59,16 @@ _DDL: tuple[Line, ...] = (
 )
 
 
-def live_through(installation: Installation, setup: Setup, *, seed: int, steps: int) -> None:
+def live_through(
+    installation: Installation, setup: Setup, *, seed: int, steps: int, number: int = 0
+) -> None:
     """Do steps by chance in both worlds; they must agree after each."""
     dice = random.Random(seed)
     with ExitStack() as stack:
-        both = twins(installation, setup, stack)
+        # 5.6 starts no thread if its relay log has no rotate event of its source (Could not locate
+        # rotate event): that is not simulated.
+        recovers = setup.version == "9.7.4" and number % 4 > 1
+        both = twins(installation, setup, stack, recovers=recovers)
         assert differences(both) == []
         while len(both.log) < steps:
             name = dice.choice(_QUIET if dice.random() < 0.5 else _FAULTS)
@@ -69,7 +84,7 @@ def live_through(installation: Installation, setup: Setup, *, seed: int, steps: 
             else:
                 do(both, (name, *args))
             found = differences(both)
-            assert found == [], "\n".join([f"seed {seed}", *both.log, *found])
+            assert found == [], "\n".join([repeated(seed, number), *both.log, *found])
 
 
 def _lose_tail(both: Twins, name: str, dice: random.Random) -> None:
@@ -127,15 +142,16 @@ def test_an_old_chain(installation56: Installation) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 106))
+@pytest.mark.parametrize("number", range(NIGHTLY))
 @pytest.mark.parametrize("shape", ["pair", "star", "chain", "ring", "multi-source", "diamond"])
-def test_today(installation97: Installation, shape: str, seed: int) -> None:
-    setup = Setup(shape, "9.7.4", workers=1 if seed % 3 == 0 else 4, commit_order=seed % 2 == 0)
-    live_through(installation97, setup, seed=seed, steps=50)
+def test_today(installation97: Installation, shape: str, number: int) -> None:
+    setup = Setup(shape, "9.7.4", workers=1 if number % 3 == 0 else 4, commit_order=number % 2 == 0)
+    live_through(installation97, setup, seed=nightly_seed(number), steps=50, number=number)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(200, 206))
+@pytest.mark.parametrize("number", range(NIGHTLY))
 @pytest.mark.parametrize("shape", ["pair", "star", "chain", "ring"])
-def test_old(installation56: Installation, shape: str, seed: int) -> None:
-    live_through(installation56, Setup(shape, "5.6.24"), seed=seed, steps=50)
+def test_old(installation56: Installation, shape: str, number: int) -> None:
+    setup = Setup(shape, "5.6.24")
+    live_through(installation56, setup, seed=nightly_seed(number), steps=50, number=number)

@@ -143,7 +143,9 @@ def test_real_servers_are_told_the_same(name: str, request: pytest.FixtureReques
             definitions=False,
         )
         snapshot = with_answers(both.world, reading, read(both.world, reading), policy)
-        audit = audit_cluster(snapshot.with_contents(contents_of(both.world, reading)), policy)
+        audit = audit_cluster(
+            snapshot.with_contents(contents_of(both.world, reading, snapshot)), policy
+        )
         truth = Truth(both.world, reading, snapshot, policy)
         seen = {name: both.topology[name] for name in reading.visible}
         real = examine(Topology(seen))

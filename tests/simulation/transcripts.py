@@ -102,7 +102,9 @@ def reported(story: Story, changes: Changes = ()) -> Reported:
     history, policy = story.history, Policy()
     world = history.play()
     snapshot = snapshot_of(history, world, changes)
-    audit = audit_cluster(snapshot.with_contents(contents_of(world, history.reading)), policy)
+    audit = audit_cluster(
+        snapshot.with_contents(contents_of(world, history.reading, snapshot)), policy
+    )
     default = chosen = None
     if above_info(audit):
         evidence = log_evidence(world, snapshot, audit)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
 from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server
-from topology.catalogue.findings import Finding
+from topology.catalogue.findings import Finding, Grade, Severity
 from topology.facts.cluster_facts import gather_facts
 from topology.policy import Policy
-from topology.readings.snapshot import ServerSnapshot
+from topology.readings.group_view import GroupMember, GroupSnapshot
+from topology.readings.snapshot import ServerSnapshot, UnreadFact, UnreadReason
 from topology.rules.differences import errant_available
 
 D = UUID("dddddddd-0000-0000-0000-000000000000")
@@ -66,3 +68,58 @@ def test_what_another_source_sent_before_its_own_commit_is_not_errant(state: str
 
     assert found({state: GtidSet.parse(sent)}) == []
     assert found({}) == ["a"]
+
+
+def of_group(name: str, uuid: UUID, *members: UUID, executed: str) -> ServerSnapshot:
+    """Make a server that is configured for the group D; of no members: it has left it."""
+    seen = tuple(GroupMember(each, "host", 3306, "ONLINE", "") for each in members)
+    view = GroupSnapshot(str(D), "ONLINE", "", GtidSet.parse(executed), seen) if members else None
+    settings = (("group_replication_group_name", str(D)),)
+    channels = () if members else (a_channel("a", A),)
+    return replace(a_server(name, uuid, executed, channels=channels), settings=settings, group=view)
+
+
+def test_no_group_takes_back_a_member_with_work_of_its_own() -> None:
+    """b has left the group of a and c, and follows a by a channel: to start it delivers nothing."""
+    [found] = errant(
+        of_group("a", A, A, C, executed=f"{D}:1-9"),
+        of_group("b", B, executed=f"{D}:1-9,{B}:1"),
+        of_group("c", C, A, C, executed=f"{D}:1-9"),
+    )
+    assert (found.replica, found.grade, str(found.gtid_set)) == ("b", Grade.PROVED, f"{B}:1")
+    assert found.strategies[0].name != "start_channel"
+
+
+def test_a_group_that_was_stopped_as_a_whole_may_begin_with_another_member() -> None:
+    [found] = errant(
+        replace(of_group("a", A, executed=f"{D}:1-9"), channels=()),
+        of_group("b", B, executed=f"{D}:1-9,{B}:1"),
+    )
+    assert found.grade is Grade.LIKELY
+    assert found.strategies[0].name == "add_servers"
+
+
+@pytest.mark.parametrize(
+    ("also", "severity"), [("", Severity.WARNING), (f",{B}:1", Severity.CRITICAL)]
+)
+def test_an_unknown_server_uuid_may_be_that_of_a_server_that_could_not_be_read(
+    also: str, severity: Severity
+) -> None:
+    """b may have it from x. What b committed itself is errant, whatever x is."""
+    foreign = f"{UUID(int=9)}:1"
+    unread = replace(
+        a_server("x", C, ""),
+        server_uuid=None,
+        gtid_executed=None,
+        gtid_purged=None,
+        channels=None,
+        unread=(UnreadFact("connection", UnreadReason.UNREACHABLE, "no answer"),),
+    )
+    [found] = errant(
+        a_server("a", A, f"{A}:1-9"),
+        a_server("b", B, f"{A}:1-9,{foreign}{also}", channels=(a_channel("a", A),)),
+        unread,
+    )
+    assert (found.severity, found.grade) == (severity, Grade.LIKELY)
+    assert "could not read has this server_uuid: x." in found.explanation
+    assert [each.name for each in found.strategies] == ["add_servers"]

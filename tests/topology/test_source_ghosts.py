@@ -258,7 +258,7 @@ def test_a_start_is_not_said_to_deliver_what_a_deleted_log_may_have(
     [errant] = [
         each for each in audit_cluster(a_cluster("pair", a, b)).findings if each.code == "E1"
     ]
-    assert "When the channel is started, a applies them" in errant.explanation
+    assert "When it is started, a applies them" in errant.explanation
     assert ("have no binlog.000002" in errant.explanation) is is_doubted
 
 

@@ -36,8 +36,10 @@ def errant_of(
         if server.group is not None
     )
     errant = extra - at_source - held_by(graph.upstream_of(edge.source) - {edge.source}, last)
-    # A stopped channel delivers its transactions once it starts (A7). Only the rest is errant.
-    rest = errant - held_by(upstream - {edge.source}, last)
+    # A stopped channel delivers its transactions once it starts (A7). Only the rest is errant. So
+    # does Group Replication, but no group takes back a member with work of its own (J3).
+    startable = graph.upstream_of(edge.source, stopped_too=True, only_extra=True)
+    rest = errant - held_by(startable - {edge.source}, last)
     return rest or errant, bool(errant) and not rest
 
 

@@ -15,6 +15,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 from uuid import UUID
 
 from topology.facts.last_result import keep_last_result
@@ -48,6 +49,10 @@ class Edge:
             and not self.channel.receiver_error
         )
         return not stopped_by_hand
+
+
+# The servers that receive, and those that send to all of them.
+_Delivery: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True)  # without slots: it keeps an index of its edges
@@ -106,12 +111,17 @@ class Graph:
             of_groups.add(each.configured)
         return (*found, *(each for each in self.together if each not in of_groups))
 
-    def upstream_of(self, name: str, *, stopped_too: bool = False) -> frozenset[str]:
+    def upstream_of(
+        self, name: str, *, stopped_too: bool = False, only_extra: bool = False
+    ) -> frozenset[str]:
         """Return every server whose transactions arrive at `name` over open edges and any hops.
 
         With `stopped_too`, include servers whose transactions would arrive if no operator had
-        stopped a channel, or Group Replication.
+        stopped a channel, or Group Replication. `only_extra`: of these, only those that would
+        deliver what the receiving server does not have. A group refuses a server that has
+        transactions which no member has (error 3092), so its members receive nothing from it.
         """
+        groups = self._startable(only_extra=only_extra) if stopped_too else _both_ways(self.peers)
         found: set[str] = set()
         frontier = {name}
         while frontier:
@@ -122,13 +132,29 @@ class Graph:
                 if (edge.is_open or stopped_too) and edge.source not in found
             } | {
                 peer
-                for group in (self.together if stopped_too else self.peers)
-                if frontier & set(group)
-                for peer in group
+                for receivers, senders in groups
+                if frontier & set(receivers)
+                for peer in senders
                 if peer not in found and peer not in frontier
             }
             found |= frontier
         return frozenset(found)
+
+    def _startable(self, *, only_extra: bool) -> tuple[_Delivery, ...]:
+        """Return who receives from whom once Group Replication runs on all of a group."""
+        known = {each.configured: each for each in self.memberships if each.is_known}
+        found: list[_Delivery] = []
+        for group in self.together:
+            one = known.get(group)
+            if one is None or not one.outside or not only_extra:
+                found.append((group, group))
+            else:
+                found += [(one.parts[0], one.parts[0]), (one.outside, group)]
+        return tuple(found)
+
+
+def _both_ways(groups: tuple[tuple[str, ...], ...]) -> tuple[_Delivery, ...]:
+    return tuple((each, each) for each in groups)
 
 
 def _grouped(edges: Iterable[tuple[str, Edge]]) -> Mapping[str, tuple[Edge, ...]]:

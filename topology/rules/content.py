@@ -255,7 +255,9 @@ def _skipped(shown: list[ContentDifference]) -> str:
     text = (
         f"{lesser} logged less of {_count(shown)} than {fuller}: {_kind_of_less(shown)}."
         f" Rows are probably missing on {lesser}. It may skip errors (replica_skip_errors,"
-        " replica_exec_mode=IDEMPOTENT), or a filter that was active then left them out."
+        " replica_exec_mode=IDEMPOTENT), or a filter that was active then left them out. Or its"
+        f" source logged a statement, which found other rows on {lesser}: the data had drifted"
+        " apart before."
     )
     if shown[0].source.committed_at is None or shown[0].replica.committed_at is None:
         text += " An operator may also have skipped them (sql_replica_skip_counter)."

@@ -226,9 +226,10 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     foreign = _of_no_server(facts, gtid_set)
     if foreign:
         proof += (evidence("server_uuid of no server of this audit", foreign, holder),)
-        way_back += _OF_NO_SERVER.format(
-            source=source.name, what=foreign.shortened(), hand=_BY_HAND[code]
-        )
+        way_back += _of_no_server_text(facts, source.name, foreign, code)
+    is_open = bool(foreign and _without_uuid(facts))
+    if is_open:
+        strategies = ("add_servers",)
     origin = _origin(gtid_set, holder)
     is_likely = edge.way_back_is_stopped or bool(hiding or foreign or assigned or declared)
     return on_edge(
@@ -237,7 +238,7 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         code,
         gtid_set,
         grade=Grade.LIKELY if is_likely else Grade.PROVED,
-        severity=Severity.WARNING if is_hidden else None,
+        severity=Severity.WARNING if is_hidden or (is_open and foreign == gtid_set) else None,
         # If there are several, it is unknown which is on its way: none is declared unneeded.
         strategies=() if hiding and not is_hidden else strategies,
         proof=proof,
@@ -286,19 +287,36 @@ _OF_NO_SERVER = (
     " {source} before you choose a repair."
 )
 
+_MAY_BE_OF_UNREAD = (
+    " Or a server of this audit that gtid-audit could not read has this server_uuid: {unread}. Let"
+    " gtid-audit read it, and audit again, before you change anything."
+)
+
+
+def _of_no_server_text(facts: ClusterFacts, source: str, foreign: GtidSet, code: str) -> str:
+    text = _OF_NO_SERVER.format(source=source, what=foreign.shortened(), hand=_BY_HAND[code])
+    unread = _without_uuid(facts)
+    return text + (_MAY_BE_OF_UNREAD.format(unread=unread) if unread else "")
+
+
+def _without_uuid(facts: ClusterFacts) -> str:
+    """Return the servers of the audit whose server_uuid was not read."""
+    return ", ".join(sorted(name for name, each in facts.last.items() if each.server_uuid is None))
+
 
 def _way_back_text(edge: EdgeFacts, code: str) -> str:
     """Explain the effect of starting the stopped channel: the holder of an E2 cannot send it."""
     source, holder = edge.source, edge.replica
     if code == "E2":
         return (
-            f" A channel on the way to {source} is stopped. {holder} has purged them: starting the"
-            " channel delivers them only if a server on the way has already received them."
+            f" A channel, or Group Replication, is stopped on the way to {source}. {holder} has"
+            " purged them: starting it delivers them only if a server on the way has already"
+            " received them."
         )
     return (
-        f" A channel on the way to {source} is stopped. If clients may write on {holder}, they are"
-        f" not errant. When the channel is started, {source} applies them, unless their rows"
-        " conflict or a server on the way does not forward them."
+        f" A channel, or Group Replication, is stopped on the way to {source}. If clients may write"
+        f" on {holder}, they are not errant. When it is started, {source} applies them, unless"
+        " their rows conflict or a server on the way does not forward them."
     )
 
 

@@ -122,9 +122,10 @@ def set_while_waiting(facts: ClusterFacts) -> Iterator[Finding]:
             explanation=f"{server.name} has received {many(found)} that its applier has not reached"
             " yet, and has them in gtid_purged: the applier will pass them and apply none."
             f" Possible causes: an operator declared them executed (RESET BINARY LOGS AND GTIDS,"
-            f" then SET GLOBAL gtid_purged): their rows are missing on {server.name}. Or a dump or"
-            " a copy that has the rows was restored, and the channel was kept. Compare the data of"
-            " the two servers now: once the applier has passed them, nothing shows it.",
+            f" then SET GLOBAL gtid_purged): their rows are missing on {server.name}, unless they"
+            " were there before. Or a dump or a copy that has the rows was restored, and the"
+            " channel was kept. Compare the data of the two servers now: once the applier has"
+            " passed them, nothing shows it.",
             strategies=(),
         )
         yield replace(made, name=_NAME)

@@ -131,16 +131,14 @@ def questions_of(
             ask(name, question)
         for name, gtids in commits_to_look_up(facts, edge):
             ask(name, LogQuestions(commits=(gtids,)))
-    for name, gtids in _extras(facts):
-        ask(name, LogQuestions(extras=gtids))
     for need in needs_of(facts):
         ask(need.server, LogQuestions(reaches=(need.gtids,)))
-    for name, question in _about_sets(facts, offered, pairs=pairs):
+    about_all = (*_about_extras(facts), *_about_sets(facts, offered, pairs=pairs))
+    for name, question in about_all:
         ask(name, question)
     for joining in evaluate_parts(facts).joinings:
-        server = servers[joining.server]
-        if not server.logged:
-            ask(server.name, LogQuestions(schemas=True))
+        if not servers[joining.server].logged:
+            ask(joining.server, LogQuestions(schemas=True))
     return {name: each for name, each in sorted(asked.items()) if each != LogQuestions()}
 
 
@@ -182,15 +180,15 @@ def _searched(facts: ClusterFacts, name: str, due: GtidSet) -> tuple[GtidSet, ..
     return (samples_of_gap(due),) if server.unlisted_logs and not server.gone_logs else ()
 
 
-def _extras(facts: ClusterFacts) -> Iterator[tuple[str, GtidSet]]:
-    """Yield what is read of extra sets, by server, as far as the server did not purge it."""
+def _about_extras(facts: ClusterFacts) -> Iterator[tuple[str, LogQuestions]]:
+    """Yield what is asked about extra sets, by server, as far as the server did not purge them."""
     found = [(lost.holder, lost.lost) for lost in facts.lost]
     found += [(edge.replica, edge.errant) for edge in facts.edges]
     found += [
         (each.server, each.only_there or each.extra) for each in evaluate_parts(facts).joinings
     ]
     for name, extra in found:
-        yield name, samples_of_gap(extra & facts.last[name].logged)
+        yield name, LogQuestions(extras=samples_of_gap(extra & facts.last[name].logged))
 
 
 def _ends(gtid_set: GtidSet) -> GtidSet:

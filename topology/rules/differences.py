@@ -197,11 +197,7 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         if code == "E1":
             sender = facts.last[edge.replica]
             way_back += gone_logs_text(sender, replica=edge.source, needed=gtid_set)
-    others = [
-        other.source
-        for other in facts.edges_into(edge.replica)
-        if other.source != edge.source and gtid_set <= other.errant
-    ]
+    others = _other_sources_without(facts, edge, gtid_set)
     if others:
         proof += (evidence("absent on its other sources too", ", ".join(others), holder),)
         way_back += f" Its other sources do not have them either: {', '.join(others)}."
@@ -246,6 +242,15 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         f" {edge.source} does not have and does not receive."
         f"{content_text(facts.last[edge.replica], gtid_set)}{way_back}",
     )
+
+
+def _other_sources_without(facts: ClusterFacts, edge: EdgeFacts, gtid_set: GtidSet) -> list[str]:
+    """Return the other sources of a replica that do not have its errant set either."""
+    return [
+        other.source
+        for other in facts.edges_into(edge.replica)
+        if other.source != edge.source and gtid_set <= other.errant
+    ]
 
 
 def _origin(gtid_set: GtidSet, holder: ReadServer) -> str:

@@ -182,7 +182,7 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     then the intention decides. Or its origin is no server of the audit.
     """
     holder, source = _holder(facts, edge), facts.last[edge.source]
-    strategies = _STRATEGIES[code, edge.way_back_is_stopped]
+    sender, strategies = facts.last[edge.replica], _STRATEGIES[code, edge.way_back_is_stopped]
     if edge.unseen:
         return _errant_in_part(facts, edge, code, gtid_set)
     proof: tuple[Evidence, ...] = (
@@ -195,7 +195,6 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         proof += (evidence(WAY_BACK, "stopped, without an error", source),)
         way_back = _way_back_text(edge, code)
         if code == "E1":
-            sender = facts.last[edge.replica]
             way_back += gone_logs_text(sender, replica=edge.source, needed=gtid_set)
     others = _other_sources_without(facts, edge, gtid_set)
     if others:
@@ -213,12 +212,11 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
     is_hidden = gtid_set.gtid_count <= len(hiding)  # one per server, the last one
     if hiding:
         way_back += hidden_text(gtid_set, hiding)
-    assigned = assigned_text(edge, gtid_set, facts.last[edge.replica], source)
-    way_back += assigned
-    declared = declared_text(source, facts.last[edge.replica], gtid_set)
+    assigned = assigned_text(edge, gtid_set, sender, source)
+    declared = declared_text(source, sender, gtid_set)
+    way_back += assigned + declared
     if declared:
         proof += (evidence(DECLARED, source.gtid_purged, source),)
-        way_back += declared
     foreign = _of_no_server(facts, gtid_set)
     if foreign:
         proof += (evidence("server_uuid of no server of this audit", foreign, holder),)
@@ -240,7 +238,7 @@ def _errant(facts: ClusterFacts, edge: EdgeFacts, code: str, gtid_set: GtidSet) 
         proof=proof,
         explanation=f"{edge.replica} has {many(gtid_set)} ({origin}) that its source"
         f" {edge.source} does not have and does not receive."
-        f"{content_text(facts.last[edge.replica], gtid_set)}{way_back}",
+        f"{content_text(sender, gtid_set)}{way_back}",
     )
 
 

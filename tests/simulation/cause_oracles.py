@@ -80,6 +80,9 @@ def equal_ids(truth: Truth, one: Finding) -> str:
     # have another transaction.
     source, members = str(one.source), members_of(one.gtid_set, truth.world)
     upstream = truth.world.upstream(source) - {source}
+    group = truth.world.group
+    if group is not None and source in group.names:  # they deliver to it once it has joined again
+        upstream |= {*group.names} - {source}
     sent: dict[Gtid, Transaction] = {}
     for name in (source, *sorted(upstream)):
         server = truth.world[name]

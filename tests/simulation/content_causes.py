@@ -203,8 +203,8 @@ def _unread_above(truth: Truth, name: str) -> bool:
     above = {name, *truth.world.upstream(name)}
     if truth.world.group is not None and above & {*truth.world.group.names}:
         above |= {*truth.world.group.names}
-        if not truth.world.group.online & {*truth.reading.visible}:
-            return True  # no member that was read lists the others
+        if truth.reading.moving or not truth.world.group.online & {*truth.reading.visible}:
+            return True  # members changed meanwhile, or none that was read lists the others
     return bool(above - {*truth.reading.visible}) or bool(truth.reading.unread)
 
 

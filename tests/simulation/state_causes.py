@@ -24,7 +24,6 @@ _STATELESS = {
     "C5": "sync_binlog other than 1",
     "C8": "a retention",
     "C9": "read_only",
-    "C11": "binlog_do_db, or IGNORE_SERVER_IDS",
     "C12": "auto_increment",
     "C13": "clocks that differ",
     "F1": "sets of many intervals",
@@ -219,6 +218,22 @@ def _outside(truth: Truth, one: Finding) -> str:
     return "its source was read" if path.source in truth.reading.visible else ""
 
 
+def _filtered(truth: Truth, one: Finding) -> str:
+    """C11: its channel leaves changes out, and other servers receive from the replica.
+
+    No simulated server has binlog_do_db, or IGNORE_SERVER_IDS.
+    """
+    path = _path(truth, one)
+    if path is None or not path.ignored_keys:
+        return "its channel has no filter"
+    below = [
+        name
+        for name, server in truth.world.servers.items()
+        if one.replica in server.sources and name != one.source
+    ]
+    return "" if below else "nothing receives from it"
+
+
 CHECKS: dict[str, Check] = {
     **OF_TRANSACTIONS,
     "A1": _different_errors,
@@ -227,6 +242,7 @@ CHECKS: dict[str, Check] = {
     "A7": _not_replicating,
     "C2": _dropped,
     "C6": _passes_nothing_on,
+    "C11": _filtered,
     "C15": _skips,
     "H3": _by_position,
     "H4": _by_position,

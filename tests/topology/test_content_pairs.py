@@ -31,6 +31,11 @@ def one(name: str, executed: str, *sources: str, **facts: Any) -> ServerSnapshot
     [
         # One part is the whole.
         ((one("a", "A:1-9"), one("b", "A:1-9", "a"), one("c", "A:1-9", "a")), {}),
+        # A GTID made by hand on b, which a has committed, and not yet sent to the server between them.
+        (
+            (one("a", "A:1-3"), one("b", "A:1:3", "c"), one("c", "A:1", "a")),
+            {("a", "b"): None},
+        ),
         # Compared with the one that has most in common; if several have, with their source.
         (
             (one("a", "A:1-9"), one("b", "A:1-8,B:1", "d"), one("d", "A:1-7")),
@@ -86,7 +91,7 @@ def test_a_server_that_would_join_is_compared_with_one_of_the_largest_part(
 def test_channels_that_were_not_read_may_link_any_two_servers() -> None:
     unread = replace(one("c", "A:1-9"), channels=None)
     snapshot = a_cluster("cluster", one("a", "A:1-9"), one("b", "A:1-9", "a"), unread)
-    assert other_pairs(snapshot) == {}
+    assert other_pairs(snapshot) == {("a", "c"): None}, "of one part, as far as it is known"
 
 
 def test_servers_that_a_channel_links_are_compared_once() -> None:

@@ -3,9 +3,11 @@
     a ──▶ b      two servers with a channel between them; members of a group: each with the next
     a     o      servers of two parts that no channel links
     a ──▶ r ──▶ b, and r does not log what it receives: a and b as well
+    a ──▶ r ──▶ b, and r does not have yet what a and b have: made by hand on one of them (H7)
 
-The last two are for a former source that returns with other transactions under GTIDs that the
-servers in use have from it. Its sets allow it to join, so only the contents show that (E4).
+The second and the third are for a former source that returns with other transactions under GTIDs
+that the servers in use have from it. Its sets allow it to join, so only the contents show that
+(E4).
 
 How it works
 ------------
@@ -84,8 +86,6 @@ def other_pairs(snapshot: ClusterSnapshot) -> dict[tuple[str, str], str | None]:
         if name in last
     }
     hiding = {name for name, server in last.items() if not _logs_received(server)}
-    if len(parts.order) == 1 and not hiding:
-        return {}
     if len(logs) > SERVERS_SEARCHED_MAX:
         return {pair: parts.joining(pair) for pair in _to_the_largest(parts, logs)}
     shown = _Shown.nothing(logs)

@@ -100,6 +100,7 @@ def test_an_answer_that_is_no_version_is_an_error(capsys: pytest.CaptureFixture[
     assert "the server's answer about its version cannot be read" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.mysql
 def test_a_real_mariadb_is_named(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
     try:

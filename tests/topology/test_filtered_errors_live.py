@@ -40,6 +40,7 @@ def test_ddl_counts_by_the_default_database(shape: str, request: pytest.FixtureR
     assert "DDL on it with another default database may be missing on b." in text
 
 
+@pytest.mark.slow
 def test_a_table_that_is_left_out_is_missing_for_another(pair97: Pair) -> None:
     text = stop_at(
         pair97,

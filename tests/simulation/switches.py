@@ -62,10 +62,10 @@ SWITCHES: dict[str, Switch] = {
         "graph.upstream_of(edge.source, stopped_too=True, only_extra=True)",
         "upstream",
     ),
-    "linked-servers-are-compared": Switch(
-        content_pairs.linked_pairs,
-        "found = {(min(e.source, e.replica), max(e.source, e.replica)) for e in edges}",
-        "found = set()",
+    "what-no-linked-pair-shows-is-compared": Switch(
+        content_pairs.other_pairs,
+        "while best := _most_hidden(shown, logs, parts.sources):",
+        "while best := None:",
     ),
     "owned-by-the-origin-is-a-lead": Switch(
         facts._lost_facts, "leading = beyond & origin.gtid_owned", "leading = GtidSet()"

@@ -500,13 +500,22 @@ def linked(truth: Truth, audit: ClusterAudit) -> Iterator[Violation]:
     """2b. OK is not said of visible servers that no channel links.
 
     Exempt are members of one group that left it after they were read: a worker stopped, as a likely
-    T2 says. The next audit sees it.
+    T2 says. The next audit sees it. And a server with the copied server_uuid of a member that is not
+    read counts as this member: the group lists members by their server_uuid.
     """
     if audit.verdict is not Verdict.OK or truth.reading.between:
         return
     world, names = truth.world, truth.reading.visible
+    copies = {
+        name
+        for name in names
+        if world.group is not None and name not in world.group.names
+        if world[name].uuid in {world[each].uuid for each in world.group.names if each not in names}
+    }
     for name in names:
         for other in names:
+            if {name, other} & copies:
+                continue
             if name < other and other not in _connected(world, name):
                 peers = _members_as_read(truth, name), _members_as_read(truth, other)
                 if truth.reading.moving and any(

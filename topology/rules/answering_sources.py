@@ -26,6 +26,7 @@ from topology.facts.source_answer import (
 )
 from topology.facts.unseen import unevaluated_kind, unseen_sources
 from topology.readings.snapshot import ChannelSnapshot, ReadServer, ReadTwice, ThreadState
+from topology.rules.bypassed_above import bypassed_on
 from topology.rules.passed import IS_BEHIND
 
 _ON_ITS_WAY: Final = frozenset({"T1", "T2", "T3"})
@@ -129,16 +130,13 @@ def answering_source(
     facts: ClusterFacts, findings: Collection[Finding], last: ReadServer
 ) -> AnsweringSource:
     """Return a server as a source, with what the audit knows to be on its way to it."""
-    arriving = _arriving_on(facts, findings, last.name, Grade.PROVED)
-    return AnsweringSource(
-        last.name,
-        last,
-        committing=_committing_on(findings, last.name),
-        arriving=arriving | _delivered_to(facts, findings, last.name),
-        may_arrive=_likely_on(facts, findings, last.name)
-        | _queued_in_groups(facts, findings, last.name)
-        | _made_by_hand_above(facts, findings, last.name),
-    )
+    name, bypassed = last.name, bypassed_on(facts, findings, last.name)
+    arriving = _arriving_on(facts, findings, name, Grade.PROVED)
+    arriving |= _delivered_to(facts, findings, name)
+    may_arrive = _likely_on(facts, findings, name) | _queued_in_groups(facts, findings, name)
+    may_arrive |= _made_by_hand_above(facts, findings, name)
+    committing = _committing_on(findings, name)
+    return AnsweringSource(name, last, committing, arriving - bypassed, may_arrive - bypassed)
 
 
 def answer_to(
@@ -169,6 +167,7 @@ def answers_to(
         source = answering_source(facts, findings, readings[server.name].last)
         if likely_arrives:
             likely = _likely_on(facts, findings, server.name)
+            likely -= bypassed_on(facts, findings, server.name)
             source = replace(source, arriving=source.arriving | likely)
         answers.append(answer_to(facts, offer, source))
     return tuple(answers)

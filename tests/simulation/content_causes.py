@@ -133,7 +133,8 @@ def errant(truth: Truth, one: Finding) -> str:
     missing = members - replica.executed
     if missing and not truth.reading.moving:
         return f"{gtid_text(min(missing))} is not on {replica.name}"
-    if one.code == "E2" and (logged := members & replica.logged()):
+    # What it counts as purged, its sets say to be in no log (log_replica_updates was ON before).
+    if one.code == "E2" and (logged := (members & replica.logged()) - replica.purged):
         return f"{gtid_text(min(logged))} is in a log of {replica.name}"
     if one.grade is Grade.PROVED:
         there = members & source.executed

@@ -220,12 +220,26 @@ def _content_warnings(
             f" Compare the rows of {names} with a server that has it before you run this"
             " (`gtid-audit repair check-data --as-they-are`)"
         )
+    unlogged = _unlogged_above(case) - unread
+    if unlogged:
+        yield (
+            f"{MAY_DIFFER}{case.finding.source} has {unlogged.shortened()} in no binary log, so"
+            f" audits compare nothing there with the empty transactions of {names}"
+        )
     deliverable = deliverable_to(case, targets)
     if deliverable:
         yield (
             f"replication could still deliver {deliverable.shortened()} to {names}: this strategy"
             " prevents it"
         )
+
+
+def _unlogged_above(case: Case) -> GtidSet:
+    """Return what the source of the finding has, and no audit compares along its channel."""
+    source = case.model.servers.get(case.finding.source or "")
+    if source is None:
+        return GtidSet()
+    return (case.wanted & source.executed) - source.available
 
 
 def _receiving(

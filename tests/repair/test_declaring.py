@@ -19,6 +19,7 @@ from repair.model.actions import (
 from repair.model.replication_model import Model
 from repair.model.settled_model import settle
 from repair.model.strategy_case import (
+    MAY_DIFFER,
     Case,
     Outcome,
     Refusal,
@@ -300,6 +301,18 @@ def test_what_is_lost_is_named_and_saved() -> None:
     assert "INSERT INTO d.t VALUES (1, 1);" in saved.text
     assert "is left out permanently on a (data: " in "\n".join(outcome.warnings)
     assert "NOT saved" not in "\n".join(outcome.warnings)
+
+
+@pytest.mark.parametrize(("purged", "is_said"), [("", False), ("a:1", False), ("a:1-2", True)])
+def test_what_the_source_has_purged_is_compared_by_no_audit(purged: str, *, is_said: bool) -> None:
+    """The content was read from another server, so it is known what is left out. The status is 1."""
+    servers = hole()
+    servers = servers.replace(replace(servers["a"], purged=gtids(purged)))
+    case = a_case(servers, a_finding("H3", "a:2"), content=a_content("a:2"))
+    outcome = proposed(inject_empty(case))
+    said = [each for each in outcome.warnings if "audits compare nothing there" in each]
+    assert bool(said) is is_said
+    assert all(each.startswith(MAY_DIFFER) for each in said)
 
 
 def test_what_the_applier_stopped_at_is_saved_when_it_is_left_out() -> None:

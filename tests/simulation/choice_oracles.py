@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gtid import GtidSet
+from repair.model.actions import AppendPurged, InjectEmpty
 from repair.repair_plan import Plan
 from repair.strategies.strategy_registry import PLANNERS
 from tests.simulation.announced import WARNED, announced, harm
@@ -96,8 +97,16 @@ def _told(truth: Truth, after: World, plan: Plan) -> Iterator[Key]:
     is_warned = any(WARNED in text for text in plan.warnings)
     leaves_a_source = any("no later audit reports that" in text for text in plan.warnings)
     redone = announced(plan, {}, is_refused=False).redone
+    effects = [step.effect for step in plan.steps]
+    emptied = GtidSet.union_of(
+        each.gtids for each in effects if isinstance(each, InjectEmpty | AppendPurged)
+    )
+    if not any("audits compare nothing there" in text for text in plan.warnings):
+        emptied = GtidSet()
     for name, server in after.servers.items():
         for made, undo in server.applied:
+            if gtids([made.gtid]) <= emptied:
+                yield from made.keys
             is_new = server.works[made.work] > truth.rested[name].works[made.work]
             if is_new and (is_warned or (leaves_a_source and gtids([made.gtid]) <= redone)):
                 yield from (key for key, _ in undo)

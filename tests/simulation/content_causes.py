@@ -253,7 +253,14 @@ def _are_twins(truth: Truth) -> bool:
 
 
 def _any_unread(truth: Truth) -> bool:
-    return bool(truth.reading.unread) or {*truth.reading.visible} != truth.world.servers.keys()
+    torn = any(
+        each.gtid_purged is not None
+        and each.gtid_executed is not None
+        and not each.gtid_purged <= each.gtid_executed
+        for each in truth.snapshot.last
+    )  # U2: its sets are not evaluated
+    is_seen_in_part = {*truth.reading.visible} != truth.world.servers.keys()
+    return torn or bool(truth.reading.unread) or is_seen_in_part
 
 
 CHECKS: dict[str, Check] = {

@@ -568,7 +568,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_unseen_replicas.py", "tests/repair/test_executed_since.py"),
             *("tests/repair/test_refused_before.py", "tests/repair/test_acts_by_itself.py"),
             *("tests/repair/test_truth_cases.py", "tests/repair/test_start_doubts.py"),
-            "tests/repair/test_channel_doubts.py",
+            *("tests/repair/test_channel_doubts.py", "tests/repair/test_other_rows.py"),
             "tests/repair/test_left_out_rows.py",
             "tests/repair/test_script_decisions.py",
             "tests/tidy/test_decision_tables.py",

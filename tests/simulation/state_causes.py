@@ -142,7 +142,8 @@ def _dropped(truth: Truth, one: Finding) -> str:
     if "unless its applier has passed them" in one.explanation:  # then no log has them
         done = (each.transaction for each in truth.world.acknowledged)
         ids = {made.server_id for made in done if made.gtid in members}
-        return "" if ids == {truth.world[name].server_id} else f"server_ids are {sorted(ids)}"
+        if ids:  # else they are in relay logs only
+            return "" if ids == {truth.world[name].server_id} else f"server_ids are {sorted(ids)}"
     return equal_ids(truth, one)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -17,13 +19,20 @@ from topology.rules.bypassed_above import bypassed_on
 HOLE = GtidSet.parse(f"{A}:2-5")
 
 
-def bypassed(name: str, *holes: tuple[str, GtidSet], code: str = "H1", **sources: str) -> GtidSet:
+def bypassed(
+    name: str,
+    holes: Iterable[tuple[str, GtidSet]],
+    sources: Mapping[str, str],
+    *,
+    code: str = "H1",
+    has: Mapping[str, str] = MappingProxyType({}),
+) -> GtidSet:
     """Return what was bypassed on the way to a server; `sources` are channels by replica."""
     uuids = {"a": A, "b": B, "c": C}
 
     def server(one: str) -> Any:
         channels = tuple(a_channel(each, uuids[each], name=each) for each in sources.get(one, ""))
-        return a_server(one, uuids[one], f"{A}:1-9", channels=channels)
+        return a_server(one, uuids[one], has.get(one, ""), channels=channels)
 
     facts = gather_facts(a_cluster("three", *map(server, "abc")), Policy())
 
@@ -60,10 +69,18 @@ CHAIN = {"b": "a", "c": "b"}
 def test_only_the_single_way_to_a_server_counts(
     name: str, holes: list[str], sources: dict[str, str], found: GtidSet
 ) -> None:
-    assert bypassed(name, *((each, HOLE) for each in holes), **sources) == found
+    assert bypassed(name, [(each, HOLE) for each in holes], sources) == found
 
 
 def test_holes_add_up_and_other_findings_do_not_count() -> None:
     two = [("c", GtidSet.parse(f"{A}:2")), ("b", GtidSet.parse(f"{A}:4"))]
-    assert bypassed("c", *two, **CHAIN) == GtidSet.parse(f"{A}:2:4")
-    assert bypassed("c", ("c", HOLE), code="E1", **PAIR) == GtidSet()
+    assert bypassed("c", two, CHAIN) == GtidSet.parse(f"{A}:2:4")
+    assert bypassed("c", [("c", HOLE)], PAIR, code="E1") == GtidSet()
+
+
+def test_what_a_server_below_the_hole_has_comes_from_there() -> None:
+    """b committed them itself, and is above c; its own source a has gone past them."""
+    ring = {"a": "b", "b": "a", "c": "b"}
+    assert bypassed("c", [("a", HOLE)], ring) == HOLE
+    some = bypassed("c", [("a", HOLE)], ring, has={"b": f"{A}:2-4"})
+    assert some == GtidSet.parse(f"{A}:5")

@@ -19,11 +19,11 @@ def bypassed_on(facts: ClusterFacts, findings: Collection[Finding], name: str) -
 
     With a second source it may come from there.
     """
-    found, seen = GtidSet(), {name}
+    found, has, seen = GtidSet(), GtidSet(), {name}
     while True:
-        found |= GtidSet.union_of(
-            each.gtid_set for each in findings if (each.code, each.replica) == ("H1", name)
-        )
+        holes = (each.gtid_set for each in findings if (each.code, each.replica) == ("H1", name))
+        found |= GtidSet.union_of(holes) - has  # what a server below it has comes from there
+        has |= facts.last[name].gtid_executed or GtidSet()
         sources = {edge.source for edge in facts.graph.into(name)}
         if len(sources) != 1 or sources & seen:
             return found

@@ -82,7 +82,7 @@ def _without_content(truth: Truth, one: Finding) -> str:
     for gtid in sorted(members_of(one.gtid_set, truth.world)):
         if last_under(server, gtid) is None:
             continue
-        if gtid in server.logged():
+        if gtid in server.logged() - server.purged:  # what counts as purged may be in an older log
             return f"{gtid_text(gtid)}: its log has it"
         if not done & _UNLOGGED:
             return f"{gtid_text(gtid)}: it was logged, and its log was purged"

@@ -105,7 +105,7 @@ def test_cover(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_show(
     mysql97: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "160")  # a longer place or server_id moves no word
     words, output = shown("binlog-content", "binlog show")
     mysql97.execute(
         "CREATE DATABASE shop",

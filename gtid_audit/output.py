@@ -17,7 +17,6 @@ from io import TextIOWrapper
 from itertools import chain, islice
 from typing import Any
 
-from gtid.counted_nouns import counted as counted  # noqa: PLC0414 - what views write with
 from gtid_audit import clock
 from gtid_audit.global_options import GLOBAL_OPTIONS
 from topology.documents.document_version import versioned

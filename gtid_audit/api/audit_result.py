@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from gtid.counted_nouns import counted
 from gtid_audit.api.api_errors import InvalidRequest
 from gtid_audit.api.result_frames import arrow_of, pandas_of
-from gtid_audit.output import counted
 from gtid_audit.views.verdict_answers import VerdictAnswer
 from topology.catalogue.findings import ClusterAudit, Finding, Unknown, Verdict
 from topology.documents.records import AUDIT, FINDING, UNKNOWN

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gtid import GtidSet
+from gtid.counted_nouns import counted
 from gtid_audit.api.api_errors import UnreadableSource, translated
 from gtid_audit.api.requested_servers import checked_seconds, target_of_dsn
 from gtid_audit.api.result_frames import pandas_of
 from gtid_audit.exits import UsageProblem
-from gtid_audit.output import counted, without_credentials
+from gtid_audit.output import without_credentials
 from topology.readings.target import Secret
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gtid.counted_nouns import counted
 from gtid_audit.api.api_errors import UnreadableSource, say_nothing, translated
 from gtid_audit.api.requested_servers import fleet_of, one_of, refuse, requested_servers
 from gtid_audit.api.result_frames import arrow_of, pandas_of
-from gtid_audit.output import counted
 from topology.documents.records import SNAPSHOT
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot, UnreadFact
 

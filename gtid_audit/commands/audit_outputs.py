@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gtid_audit.output import counted, hint
+from gtid.counted_nouns import counted
+from gtid_audit.output import hint
 from gtid_audit.tasks.written_baseline import require_new, write_baseline
 
 if TYPE_CHECKING:

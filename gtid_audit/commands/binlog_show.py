@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from gtid.counted_nouns import counted
 from gtid_audit.commands.log_options import LogSources, TrackedServer, WantedSet
 from gtid_audit.commands.options import AsJson, AskPassword, ServerSeconds, seconds_of
 from gtid_audit.exits import UsageProblem
@@ -101,7 +102,6 @@ def _show(run: RequestedTransactions, *, as_json: bool) -> int:
         return run.status()
     from rich.text import Text
 
-    from gtid_audit.output import counted
     from gtid_audit.views.report_parts import QUIET
     from gtid_audit.views.report_text import show as show_parts
     from gtid_audit.views.transactions_text import transaction_parts

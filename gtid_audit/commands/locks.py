@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
+from gtid.counted_nouns import counted
 from gtid_audit.commands.options import AsJson, AskPassword, Format, ServerSeconds, seconds_of
-from gtid_audit.output import counted, progress
+from gtid_audit.output import progress
 from gtid_audit.output_form import form_of
 
 Dsns = Annotated[

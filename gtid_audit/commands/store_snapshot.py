@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from gtid.counted_nouns import counted
 from gtid_audit import exits
 from gtid_audit.commands.options import (
     AsJson,
@@ -13,7 +14,7 @@ from gtid_audit.commands.options import (
     FleetFile,
     OneCluster,
 )
-from gtid_audit.output import counted, hint, progress, warn, write_json, write_line
+from gtid_audit.output import hint, progress, warn, write_json, write_line
 
 
 def snapshot(

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from gtid.counted_nouns import counted
 from gtid_audit import clock
 from gtid_audit.exits import USAGE_PROBLEMS
-from gtid_audit.output import counted
 from gtid_audit.service.log_words import LogLevel
 from gtid_audit.service.repeated_audit import AuditService
 from gtid_audit.service.service_log import ServiceLog

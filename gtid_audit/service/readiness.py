@@ -7,7 +7,7 @@ metrics of all others would be missing, too. What needs attention is in the text
 from dataclasses import dataclass
 from typing import Final
 
-from gtid_audit.output import counted
+from gtid.counted_nouns import counted
 from gtid_audit.service.cluster_results import ServiceResults
 
 _NAMED_MAX: Final = 10

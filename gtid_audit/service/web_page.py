@@ -12,7 +12,8 @@ from datetime import datetime
 from html import escape
 from typing import Final
 
-from gtid_audit.output import counted, printable
+from gtid.counted_nouns import counted
+from gtid_audit.output import printable
 from gtid_audit.service.api_documents import verdict_now
 from gtid_audit.service.cluster_results import ClusterResult, ServiceResults
 from gtid_audit.service.finding_changes import OpenFinding

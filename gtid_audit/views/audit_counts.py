@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from gtid_audit.output import counted
+from gtid.counted_nouns import counted
 from gtid_audit.views.plugin_line import PerformanceCount, PluginLine
 from gtid_audit.views.report import AuditReport
 from topology.catalogue.findings import Finding, Severity, Unknown, Verdict

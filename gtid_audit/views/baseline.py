@@ -10,7 +10,8 @@ from itertools import groupby
 
 import yaml
 
-from gtid_audit.output import counted, printable
+from gtid.counted_nouns import counted
+from gtid_audit.output import printable
 from gtid_audit.views.report import AuditReport
 from gtid_audit.views.report_text import moment_of
 from topology.catalogue.findings import Finding

@@ -5,7 +5,7 @@ from typing import Any, Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from gtid_audit.output import counted
+from gtid.counted_nouns import counted
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
 from gtid_audit.views.report_text import VERDICT_STYLE, show
 from repair.data_check.checked_data import CheckedData, CheckedTableResult

@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gtid import GtidSet, Tsid
-from gtid_audit.output import counted, printable
+from gtid.counted_nouns import counted
+from gtid_audit.output import printable
 from gtid_audit.views.interval_map import (
     LEGEND,
     CellState,

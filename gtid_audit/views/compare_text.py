@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gtid_audit.output import counted
+from gtid.counted_nouns import counted
 from gtid_audit.views.content_text import content_record, remark_lines, result_of
 from gtid_audit.views.logs_compared import LogsCompared
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of

@@ -11,7 +11,8 @@ from rich.text import Text
 from binlog.locating.cover import ArchiveCover, ArchivedLog
 from binlog.locating.histories import NewHistory
 from gtid import GtidSet
-from gtid_audit.output import counted, printable
+from gtid.counted_nouns import counted
+from gtid_audit.output import printable
 from gtid_audit.views.locate_text import error_document
 from gtid_audit.views.report_parts import line_of, rest_of
 from gtid_audit.views.report_text import headline, labelled, show

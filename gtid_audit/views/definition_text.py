@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
-from gtid_audit.output import counted
+from gtid.counted_nouns import counted
 from topology.documents.records import Record, time_to_text
 from topology.readings.definition_reading import DefinitionReading
 

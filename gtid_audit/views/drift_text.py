@@ -7,7 +7,8 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from gtid_audit.output import counted, on_one_line, printable
+from gtid.counted_nouns import counted
+from gtid_audit.output import on_one_line, printable
 from gtid_audit.views.drift_document import diff_lines, drift_document
 from gtid_audit.views.report_parts import QUIET, Unwrapped, line_of, rest_of
 from gtid_audit.views.report_text import headline, labelled, moment_of, show

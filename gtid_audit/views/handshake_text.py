@@ -13,7 +13,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gtid_audit.output import counted, printable
+from gtid.counted_nouns import counted
+from gtid_audit.output import printable
 from gtid_audit.views.handshakes import Handshakes
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
 from gtid_audit.views.report_text import headline, labelled, moment_of, show

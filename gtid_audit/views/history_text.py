@@ -8,7 +8,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gtid_audit.output import counted, printable
+from gtid.counted_nouns import counted
+from gtid_audit.output import printable
 from gtid_audit.views.report_parts import QUIET, rest_of
 from gtid_audit.views.report_text import moment_of, show
 from topology.adapters.history_file import Episode

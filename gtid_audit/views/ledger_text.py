@@ -18,7 +18,8 @@ from rich.text import Text
 
 from binlog.ledger.ledger_summary import FileSummary, LedgerSummary
 from binlog.log_times import moment, moment_text
-from gtid_audit.output import counted, warn
+from gtid.counted_nouns import counted
+from gtid_audit.output import warn
 from gtid_audit.views.locate_text import error_document, error_parts
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
 from gtid_audit.views.report_text import VERDICT_STYLE, labelled, show

@@ -16,7 +16,7 @@ from rich.text import Text
 from binlog.errors import BinlogError
 from binlog.locating.places import Absence, FilePlaces, Located, TransactionPlace
 from gtid import GtidSet
-from gtid_audit.output import counted
+from gtid.counted_nouns import counted
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
 from gtid_audit.views.report_text import headline, show
 from topology.catalogue.findings import Verdict

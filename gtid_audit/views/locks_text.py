@@ -6,7 +6,7 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from gtid_audit.output import counted
+from gtid.counted_nouns import counted
 from gtid_audit.views.report_parts import QUIET, line_of
 from gtid_audit.views.report_text import headline, labelled, show
 from gtid_audit.views.server_locks import ServerLocks, verdict_of_locks

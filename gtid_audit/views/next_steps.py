@@ -25,8 +25,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gtid import GtidSet, Tsid
+from gtid.counted_nouns import counted
 from gtid_audit.operands.servers_in_commands import NamedInCommands, ServersInCommands
-from gtid_audit.output import counted, printable
+from gtid_audit.output import printable
 from topology.catalogue.findings import Finding, Unknown
 from topology.catalogue.next_step_table import (
     EXPLAIN,

@@ -10,8 +10,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from gtid.counted_nouns import counted
 from gtid_audit import exits
-from gtid_audit.output import counted, printable, write_json, write_line
+from gtid_audit.output import printable, write_json, write_line
 from gtid_audit.views.report_parts import QUIET, rest_of
 from gtid_audit.views.report_text import moment_of, show
 from repair.applying.procedures_applied import (

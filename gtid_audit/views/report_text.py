@@ -20,9 +20,10 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from gtid.counted_nouns import counted
 from gtid_audit.global_options import GLOBAL_OPTIONS
 from gtid_audit.operands.servers_in_commands import NamedInCommands, not_reachable
-from gtid_audit.output import counted, printable, write
+from gtid_audit.output import printable, write
 from gtid_audit.views.audit_counts import AuditCounts, label_words
 from gtid_audit.views.cluster_pictures import is_loud, picture_of, topology_parts
 from gtid_audit.views.failing_rows import short_explanation, shown_value

@@ -12,8 +12,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from gtid.counted_nouns import counted
 from gtid_audit.operands.servers_in_commands import NamedInCommands, not_reachable
-from gtid_audit.output import counted, printable
+from gtid_audit.output import printable
 from gtid_audit.views import report_text
 from gtid_audit.views.audit_counts import AuditCounts
 from gtid_audit.views.next_steps import next_parts

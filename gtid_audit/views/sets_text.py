@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gtid import GtidSet, SetRelation, Tsid, relate
-from gtid_audit.output import counted
+from gtid.counted_nouns import counted
 from gtid_audit.views.pictures import Cell, bars_of
 from gtid_audit.views.report_parts import QUIET
 from gtid_audit.views.report_text import console, show

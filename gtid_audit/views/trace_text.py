@@ -11,7 +11,8 @@ from rich.console import RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
-from gtid_audit.output import counted, without_credentials
+from gtid.counted_nouns import counted
+from gtid_audit.output import without_credentials
 from gtid_audit.views.next_steps import StepLine
 from gtid_audit.views.report_parts import QUIET, line_of
 from gtid_audit.views.report_text import headline, labelled, show

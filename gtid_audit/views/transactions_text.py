@@ -24,7 +24,8 @@ from binlog.rows.tables import INTEGERS, Origin, RowTable
 from binlog.rows.value_text import value_text
 from binlog.rows.values import ABSENT, Image, RowChange, RowChanges
 from binlog.scan import EventGroup
-from gtid_audit.output import counted, printable
+from gtid.counted_nouns import counted
+from gtid_audit.output import printable
 from gtid_audit.views.report_parts import QUIET, rest_of
 from gtid_audit.views.report_text import console
 from gtid_audit.views.transactions_json import label_of

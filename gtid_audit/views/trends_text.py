@@ -11,7 +11,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gtid_audit.output import counted, printable
+from gtid.counted_nouns import counted
+from gtid_audit.output import printable
 from gtid_audit.views import report_text
 from gtid_audit.views.report_parts import QUIET
 from topology.documents.json_items import document_pieces

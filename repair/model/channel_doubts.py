@@ -77,7 +77,9 @@ def _of_a_diverged_source(
     """Return that a channel brings what the other part of the cluster does not have (J3), or "".
 
     A former primary that returned with a tail is above the channel. The replica would have the tail
-    as well, and could not join the servers that are in use. Which part is right is not known.
+    as well, and could not join the servers that are in use: those of the part that is larger
+    without the replica. J3 reports either of the two as diverged, because each has what the other
+    one does not have. Between parts of one size nothing shows which is in use.
 
     Of a group, what precedes the tail may differ too: it may have used these GTIDs for other
     transactions, as after a bootstrap from a member that was behind. Sets do not show that. What
@@ -87,23 +89,38 @@ def _of_a_diverged_source(
     if edge is None or source is None:
         return ""
     above = {source.name, *graph.upstream_of(source.name, stopped_too=True)}
-    for finding in audit.findings:
-        if finding.code != "J3" or finding.replica not in above:
-            continue
-        what = finding.gtid_set.shortened()
+    for finding in (each for each in audit.findings if each.code == "J3"):
         if group_name_of(source) and finding.replica == source.name:
             return (
-                f"{source.name} has {what}, which no member of its group has (J3), and may have"
-                " other transactions under the GTIDs before them: compare contents (`--content`),"
-                f" and decide whether {edge.replica} is to receive them"
+                f"{source.name} has {finding.gtid_set.shortened()}, which no member of its group"
+                " has (J3), and may have other transactions under the GTIDs before them: compare"
+                f" contents (`--content`), and decide whether {edge.replica} is to receive them"
             )
-        if not finding.gtid_set <= (replica.gtid_executed or GtidSet()):
-            return (
-                f"{finding.replica} has {what}, which {finding.source} does not have (J3):"
-                f" {edge.replica} would fetch them, and could not join {finding.source} afterwards."
-                " Decide first which of the two is the source"
-            )
+        for here, there in ((finding.replica, finding.source), (finding.source, finding.replica)):
+            if here not in above or there is None or there not in known or here not in known:
+                continue
+            other = known[there].gtid_executed
+            has = replica.gtid_executed or GtidSet()
+            tail = known[here].gtid_executed - other - has
+            parts = [_linked(name, graph, without=replica.name) for name in (here, there)]
+            # With more than the other part has, it cannot join that one as it is.
+            if tail and has <= other and len(parts[0]) <= len(parts[1]):
+                return (
+                    f"{here} has {tail.shortened()}, which {there} does not have (J3):"
+                    f" {edge.replica} would fetch them, and could not join {there} afterwards."
+                    " Decide first which of the two is the source"
+                )
     return ""
+
+
+def _linked(name: str, graph: Graph, *, without: str) -> set[str]:
+    """Return the servers that channels or a group link with one, but for those of another one."""
+    links = [{each.source, each.replica} for each in graph.edges]
+    links = [each for each in (*links, *map(set, graph.together)) if without not in each]
+    found = {name}
+    while more := set().union(*(each for each in links if each & found)) - found:
+        found |= more
+    return found
 
 
 def _passes_declared(edge: Edge | None, audit: ClusterAudit) -> str:

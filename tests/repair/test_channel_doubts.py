@@ -62,3 +62,38 @@ def test_a_start_does_not_spread_the_tail_of_a_former_primary(
         [tail] = {each.gtid_set for each in audit.findings if each.code == "J3"}
         assert tail == GtidSet.parse(f"{A}:7")
         assert "stale would fetch them, and could not join b afterwards" in found
+
+
+@pytest.mark.parametrize(
+    ("ours", "others", "is_doubted"),
+    [
+        # The former primary a, and the promoted b: alone with b, nothing shows which is in use.
+        ("", "", True),
+        ("", "c", True),
+        ("c", "", False),
+        ("c", "e", True),
+    ],
+)
+def test_the_part_in_use_is_the_larger_one_without_the_replica(
+    ours: str, others: str, *, is_doubted: bool
+) -> None:
+    """Whichever of the two J3 reports. `ours` and `others` are further replicas of a and of b."""
+    uuids = {"a": A, "b": B, "c": C, "e": E}
+    below = [(name, "a", f"{A}:1-7") for name in ours]
+    below += [(name, "b", f"{A}:1-6,{B}:1-2") for name in others]
+    stopped = {"receiver": ThreadState.STOPPED, "applier": ThreadState.STOPPED}
+    servers = (
+        a_server("a", A, f"{A}:1-7"),
+        a_server("b", B, f"{A}:1-6,{B}:1-2"),
+        *(
+            a_server(name, uuids[name], sets, channels=(a_channel(source, uuids[source]),))
+            for name, source, sets in below
+        ),
+        a_server("stale", F, f"{A}:1-6", channels=(a_channel("a", A, **stopped),)),
+    )
+    snapshot = a_cluster("pair", *servers)
+    audit, graph = audit_cluster(snapshot), build_graph(snapshot)
+    assert "J3" in {each.code for each in audit.findings}
+    [edge] = graph.into("stale")
+    found = doubt_of(edge, snapshot.last_read["stale"], graph, snapshot.last_read, audit)
+    assert found.startswith(f"a has {A}:7, which b does not have (J3)") is is_doubted

@@ -25,6 +25,7 @@ def bypassed(
     sources: Mapping[str, str],
     *,
     code: str = "H1",
+    grade: Grade = Grade.LIKELY,
     has: Mapping[str, str] = MappingProxyType({}),
 ) -> GtidSet:
     """Return what was bypassed on the way to a server; `sources` are channels by replica."""
@@ -43,7 +44,7 @@ def bypassed(
             source="a",
             replica=replica,
             gtid_set=gtids,
-            grade=Grade.LIKELY,
+            grade=grade,
             proof=(evidence("missing", gtids, facts.last[replica]),),
             explanation="",
         )
@@ -72,10 +73,24 @@ def test_only_the_single_way_to_a_server_counts(
     assert bypassed(name, [(each, HOLE) for each in holes], sources) == found
 
 
-def test_holes_add_up_and_other_findings_do_not_count() -> None:
+def test_holes_add_up() -> None:
     two = [("c", GtidSet.parse(f"{A}:2")), ("b", GtidSet.parse(f"{A}:4"))]
     assert bypassed("c", two, CHAIN) == GtidSet.parse(f"{A}:2:4")
-    assert bypassed("c", [("c", HOLE)], PAIR, code="E1") == GtidSet()
+
+
+@pytest.mark.parametrize(
+    ("code", "grade", "counts"),
+    [
+        *((code, grade, True) for code in ("H1", "H3", "H4", "H5") for grade in Grade),
+        ("H8", Grade.PROVED, True),
+        ("H8", Grade.LIKELY, False),  # it may still wait
+        ("P1", Grade.PROVED, False),  # a connected receiver may fetch it
+        ("E1", Grade.PROVED, False),
+    ],
+)
+def test_what_is_gone_past_does_not_arrive(code: str, grade: Grade, *, counts: bool) -> None:
+    found = bypassed("c", [("c", HOLE)], PAIR, code=code, grade=grade)
+    assert found == (HOLE if counts else GtidSet())
 
 
 def test_what_a_server_below_the_hole_has_comes_from_there() -> None:

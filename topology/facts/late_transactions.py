@@ -55,6 +55,15 @@ def late_text(name: str, late: GtidSet) -> Iterator[str]:
         )
 
 
+def late_doubt(server: ReadServer, missing: GtidSet, group_uuids: Collection[UUID]) -> str:
+    """Return the same as a sentence, for all that a server is missing; "" if nothing is late.
+
+    What waits in its relay logs is applied first.
+    """
+    late = late_part(server, missing - server.gtid_retrieved, group_uuids)
+    return "".join(f" {each}." for each in late_text(server.name, late))
+
+
 def _in_blocks(executed: GtidSet, tsid: Tsid, start: int, end: int) -> GtidSet:
     """Return the part of an interval of which a higher number of the same block was executed."""
     found = GtidSet()

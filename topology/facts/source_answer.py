@@ -32,7 +32,8 @@ The first reading of the replica is compared with the last one of the source, so
 make a transaction extra (collect.py).
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 from uuid import UUID
@@ -129,6 +130,12 @@ class SourceAnswer:
     def attaches(self) -> bool:
         """Return whether the replica could replicate from the source without losing anything."""
         return self.outcome in (Outcome.SERVED, Outcome.GROUP) and not self.late
+
+    def with_doubts(self, doubts: Iterable[str]) -> "SourceAnswer":
+        """Return this with more doubts; a refusal, and what is not known, needs none."""
+        if self.outcome in (Outcome.REFUSED, Outcome.UNKNOWN):
+            return self
+        return replace(self, doubts=(*self.doubts, *doubts))
 
 
 @dataclass(frozen=True, slots=True)

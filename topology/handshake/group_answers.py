@@ -26,7 +26,6 @@ the primary. Each member of a group with several primaries may have receivers.
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
-from uuid import UUID
 
 from gtid import GtidSet
 from topology.catalogue.findings import Finding, Severity
@@ -38,6 +37,7 @@ from topology.facts.memberships import Membership, uuid_of_group
 from topology.facts.refusal_texts import no_donor_text, not_in_group_text
 from topology.facts.reset_signs import excludes_reset
 from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
+from topology.facts.source_limits import leaves_out
 from topology.readings.group_view import GROUP_APPLIER
 from topology.readings.snapshot import ChannelSnapshot, ReadServer, ServerSnapshot, ThreadState
 from topology.readings.version import ServerVersion
@@ -120,8 +120,8 @@ class GroupAnswers:
             found = self._answer(membership, replica=replica, source=source)
         found = replace(found, group=membership.name)
         if found.attaches and unlike:
-            return replace(found, outcome=Outcome.DIVERGED, unlike=unlike)
-        return found
+            found = replace(found, outcome=Outcome.DIVERGED, unlike=unlike)
+        return found.with_doubts(leaves_out(self.facts.fully_read[source].last))
 
     def stand_in(self, replica: str) -> tuple[str | None, str]:
         """Return the primary through which a secondary receives, or why it is not known.
@@ -219,15 +219,12 @@ class GroupAnswers:
         if leaver.purged:
             refusal, text = FailedCheck.PURGED, no_donor_text(version)
             return replace(answer, refusal=refusal, gtid_set=leaver.purged, text=text)
-        late = late_part(server, leaver.missing - server.gtid_retrieved, self._group_uuids)
+        missing = leaver.missing - server.gtid_retrieved
+        late = late_part(server, missing, self.facts.graph.group_uuids)
         doubts = (*late_text(name, late), *answer.doubts)
         return replace(
             answer, outcome=Outcome.SERVED, fetched=leaver.missing, late=late, doubts=doubts
         )
-
-    @property
-    def _group_uuids(self) -> frozenset[UUID]:
-        return self.facts.graph.group_uuids
 
     def _doubts(
         self, leaver: GroupLeaver, part: tuple[str, ...], membership: Membership

@@ -15,8 +15,8 @@ what passes the filter on the channel from x reaches a without its rows.
 from collections.abc import Iterator, Mapping
 
 from topology.facts.graph import Graph
-from topology.facts.source_limits import leaves_out, log_filters_of
-from topology.readings.snapshot import ReadServer, ServerSnapshot
+from topology.facts.source_limits import log_filters_of
+from topology.readings.snapshot import ServerSnapshot
 
 
 def left_out_above(name: str, graph: Graph, servers: Mapping[str, ServerSnapshot]) -> Iterator[str]:
@@ -31,11 +31,6 @@ def left_out_above(name: str, graph: Graph, servers: Mapping[str, ServerSnapshot
             if channel.filters and sources.get(channel.name) != name:
                 listed = ", ".join(channel.filters)
                 yield f"{above} does not apply all that it receives ({listed}), {effect}"
-
-
-def left_out_here(member: ReadServer) -> Iterator[str]:
-    """Yield which filters keep changes from what a member delivers to its group."""
-    yield from leaves_out(member)
 
 
 def _above(name: str, graph: Graph) -> tuple[str, ...]:

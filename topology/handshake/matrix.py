@@ -32,7 +32,7 @@ from topology.handshake.group_answers import (
     group_states,
 )
 from topology.handshake.group_names import doubt_of_names
-from topology.handshake.left_out_above import left_out_above, left_out_here
+from topology.handshake.left_out_above import left_out_above
 from topology.handshake.partial_readings import PartialReading, partial_readings, settled
 from topology.handshake.server_ids import SharedServerId, logged_ids_of, shared_ids
 from topology.handshake.unlike_contents import ContentsOfTwo, UnlikeContents
@@ -128,13 +128,6 @@ def handshake_matrix(
     )
 
 
-def with_doubts(answer: SourceAnswer, doubts: Iterable[str]) -> SourceAnswer:
-    """Return an answer with more doubts; a refusal, and what is not known, needs none."""
-    if answer.outcome in (Outcome.REFUSED, Outcome.UNKNOWN):
-        return answer
-    return replace(answer, doubts=(*answer.doubts, *doubts))
-
-
 def with_logs(answer: SourceAnswer, source: ServerSnapshot) -> SourceAnswer:
     """Return an answer; UNKNOWN if a log of the source is missing and may be needed."""
     if answer.outcome is not Outcome.SERVED or answer.group:
@@ -188,8 +181,7 @@ class _Cluster:
         found = settled(self._cell(replica=replica, source=source), self.partial, self.facts)
         if found.through and not found.group:
             return found  # its primary has them
-        own = left_out_here(self.sources[source].last) if found.group else ()
-        return with_doubts(found, (*own, *self.filters.get(source, ())))
+        return found.with_doubts(self.filters.get(source, ()))
 
     def _cell(self, *, replica: str, source: str) -> SourceAnswer:
         for name in (replica, source):

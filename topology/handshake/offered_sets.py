@@ -9,7 +9,7 @@ from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.runway import deadline_of, retention_of, undecided_retention
 from topology.facts.source_answer import Offer, Outcome, SourceAnswer
 from topology.handshake.left_out_above import left_out_above
-from topology.handshake.matrix import HandshakeMatrix, with_doubts, with_logs
+from topology.handshake.matrix import HandshakeMatrix, with_logs
 from topology.handshake.partial_readings import partial_readings, settled
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
@@ -38,7 +38,7 @@ def answers_to_set(
         source = facts.last[each.source]
         found = with_logs(settled(_with_ways(facts, each), partial, facts), source)
         filters = left_out_above(each.source, facts.graph, facts.last)
-        answers.append(_with_deadline(with_doubts(found, filters), source))
+        answers.append(_with_deadline(found.with_doubts(filters), source))
     return HandshakeMatrix(
         snapshot.cluster,
         tuple(server.name for server in snapshot.last),

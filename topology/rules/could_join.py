@@ -8,6 +8,7 @@ from gtid.counted_nouns import counted
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.joining import Joining, evaluate_parts
+from topology.facts.late_transactions import late_doubt
 from topology.facts.memberships import group_name_of, uuid_of_group
 from topology.facts.reset_signs import may_have_rows
 from topology.facts.source_limits import requires_tls
@@ -15,7 +16,7 @@ from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, finding, many
 from topology.rules.content import is_above_info
 from topology.rules.extra_content import content_text
-from topology.rules.joining_doubts import declared_doubt, late_doubt, refusal_doubts
+from topology.rules.joining_doubts import declared_doubt, refusal_doubts
 
 
 def servers_not_linked(facts: ClusterFacts) -> Iterator[Finding]:
@@ -57,7 +58,8 @@ def can_join(facts: ClusterFacts) -> Iterator[Finding]:
             what = f"already has everything {'else ' if joining.own else ''}that {candidate} has"
         doubt = _reset_doubt(facts, joining) + refusal_doubts(facts, joining)
         doubt += _unread_apart(facts, joining) + _other_contents(facts, joining)
-        doubt += declared_doubt(facts, joining) + late_doubt(facts, joining)
+        reading, groups = facts.fully_read[joining.server].last, facts.graph.group_uuids
+        doubt += declared_doubt(facts, joining) + late_doubt(reading, joining.missing, groups)
         can = "its sets allow it to replicate" if doubt else "it can replicate"
         text = (
             f"No channel links {server} to the other servers. It is {_state(facts, joining)}: {can}"

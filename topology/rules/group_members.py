@@ -17,7 +17,7 @@ from topology.catalogue.findings import Finding, Grade, Severity, Unknown
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.group_appliers import failed_channels
 from topology.facts.group_facts import GroupFacts, GroupLeaver
-from topology.facts.late_transactions import late_part, late_text
+from topology.facts.late_transactions import late_doubt
 from topology.facts.memberships import Membership
 from topology.facts.reset_signs import excludes_reset
 from topology.readings.group_view import GROUP_APPLIER, GroupMember
@@ -112,9 +112,7 @@ def _may_join(facts: ClusterFacts, group: GroupFacts, leaver: GroupLeaver) -> Fi
     if leaver.missing and reset:
         text += _RESET.format(server=leaver.server)
     reading = facts.fully_read[leaver.server].last
-    missing = leaver.missing - reading.gtid_retrieved
-    late = late_part(reading, missing, facts.graph.group_uuids)
-    text += "".join(f" {each}." for each in late_text(leaver.server, late))
+    text += late_doubt(reading, leaver.missing, facts.graph.group_uuids)
     return _about(
         facts,
         "A7",

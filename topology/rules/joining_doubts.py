@@ -11,7 +11,6 @@ from gtid import GtidSet
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.declared import has_its_first_log
 from topology.facts.joining import Joining
-from topology.facts.late_transactions import late_part, late_text
 from topology.facts.source_limits import offline_text
 from topology.readings.snapshot import ServerSnapshot
 from topology.readings.version import follows, refuse_each_other
@@ -134,11 +133,3 @@ def _declared(server: ServerSnapshot, other: ServerSnapshot) -> str:
         f" {why}, and no log shows whether it has the rows of {many(declared)}. Compare the data"
         " before the two are linked (gtid-audit repair check-data)."
     )
-
-
-def late_doubt(facts: ClusterFacts, joining: Joining) -> str:
-    """Return what the server would execute after later transactions that it has; "" if nothing."""
-    server = facts.fully_read[joining.server].last
-    missing = joining.missing - server.gtid_retrieved
-    late = late_part(server, missing, facts.graph.group_uuids)
-    return "".join(f" {each}." for each in late_text(server.name, late))

@@ -22,7 +22,7 @@ from topology.questions.contents_to_compare import (
 )
 from topology.questions.known_differences import known_gtids, still_known
 from topology.questions.reported_losses import reported_here
-from topology.readings.contents import ContentReading, UnreadContent
+from topology.readings.contents import UnreadContent
 from topology.readings.snapshot import ClusterSnapshot
 from topology.readings.target import ServerTarget
 
@@ -72,8 +72,10 @@ def look_at_contents(
         newest=chosen is True,
         seconds_max=seconds_max,
     )
-    if unread:
-        looked = _with_unread(looked, unread, snapshot)
+    if unread:  # the next audit looks there again
+        looked = looked.with_unread(unread, snapshot)
+        again = looked.look_again | {each.server for each in unread}
+        looked = replace(looked, look_again=again)
     if looked.reading is None or not any(each.undone for each in accepted):
         return looked
     from repair.adapters.undone_rows import with_equal_rows
@@ -94,14 +96,3 @@ def _first_of_groups(
 
     ways = {target.name: target for target in targets}
     return first_of_groups(snapshot, ways, bootstraps, seconds_max=seconds_max)
-
-
-def _with_unread(
-    looked: Looked, unread: tuple[UnreadContent, ...], snapshot: ClusterSnapshot
-) -> Looked:
-    """Return the result with what could not be read; the next audit looks there again."""
-    moment = max(server.read_ended for server in snapshot.last)
-    reading = looked.reading or ContentReading(moment, 0, (), (), ())
-    reading = replace(reading, unread=tuple(sorted({*reading.unread, *unread})))
-    again = looked.look_again | {each.server for each in unread}
-    return replace(looked, reading=reading, look_again=again)

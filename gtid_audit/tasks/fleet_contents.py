@@ -5,7 +5,7 @@
 3. It reads servers. compared_restarts.py reads and writes what one audit keeps for the next.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,7 +24,6 @@ from topology.questions.known_differences import not_here, still_known, with_kno
 from topology.questions.reported_losses import (
     not_compared,
     reported_by,
-    reported_here,
     still_open,
 )
 from topology.readings.contents import ContentReading, UnreadContent
@@ -63,6 +62,11 @@ def compare_contents(
         ways = targets.get(snapshot.cluster, ())
         return _look(snapshot, ways, chosen, remembered=known, policy=fleet.policy, say=say)
 
+    present: dict[str, tuple[Finding, ...]] = {}
+    if remembered is not None:
+        present = {
+            each.cluster: audit_or_unknown(each, fleet.policy).findings for each in snapshots
+        }
     looks: list[tuple[ClusterSnapshot, Looked]] = []
     differences = dict(known.differences)
     if chosen is not False:
@@ -73,36 +77,44 @@ def compare_contents(
             for each, looked in zip(snapshots, pool.map(look, snapshots), strict=True):
                 before = still_known(each, known.every_difference)
                 with_all, here = with_known(looked, each, before)
-                with_all = _with_reported(with_all, each, known, fleet.policy)
+                unread = not_compared(
+                    *(each, with_all, known.reported),
+                    present=present.get(each.cluster, ()),
+                    policy=fleet.policy,
+                )
+                if unread:
+                    with_all = with_all.with_unread(unread, each)
                 differences[each.cluster] = (*differences.get(each.cluster, ()), *here)
                 looks.append((each, with_all))
     readings = {each.cluster: look.reading for each, look in looks if look.reading is not None}
     kept = (
         known
         if remembered is None
-        else _remembered(replace(known, differences=differences), fleet, snapshots, looks)
+        else _remembered(replace(known, differences=differences), snapshots, looks, present)
     )
     return FleetContents(None if chosen is False else readings, kept)
 
 
 def _remembered(
     known: Remembered,
-    fleet: Fleet,
     snapshots: Sequence[ClusterSnapshot],
     looks: Sequence[tuple[ClusterSnapshot, Looked]],
+    present: Mapping[str, Sequence[Finding]],
 ) -> Remembered:
-    """Return what the next audit must know. Clusters that were not read now keep their entries."""
+    """Return what the next audit must know. Clusters that were not read now keep their entries.
+
+    `present`: by cluster, the findings before contents were compared.
+    """
     done = {uuid: at for each, looked in looks for uuid, at in _done(each, looked).items()}
     settled = GtidSet.union_of(looked.settled for _, looked in looks)
     suspects = {cluster: gtids - settled for cluster, gtids in known.suspects.items()}
-    for each in snapshots:
-        found = suspects_in(_findings_of(each, fleet.policy))
-        suspects[each.cluster] = suspects.get(each.cluster, GtidSet()) | found
     reported = dict(known.reported)
     for each, looked in looks:
         reported |= still_open(each, looked, known.reported)
     for each in snapshots:
-        for uuid, gtids in reported_by(each, _findings_of(each, fleet.policy)).items():
+        found = suspects_in(present[each.cluster])
+        suspects[each.cluster] = suspects.get(each.cluster, GtidSet()) | found
+        for uuid, gtids in reported_by(each, present[each.cluster]).items():
             reported[uuid] = reported.get(uuid, GtidSet()) | gtids
     return Remembered(
         {**known.looks, **done},
@@ -110,25 +122,6 @@ def _remembered(
         {cluster: found for cluster, found in known.differences.items() if found},
         {uuid: gtids for uuid, gtids in reported.items() if gtids},
     )
-
-
-def _findings_of(snapshot: ClusterSnapshot, policy: Policy) -> tuple[Finding, ...]:
-    return audit_or_unknown(snapshot, policy).findings
-
-
-def _with_reported(
-    looked: Looked, snapshot: ClusterSnapshot, known: Remembered, policy: Policy
-) -> Looked:
-    """Return a comparison with what was reported as lost, and could not be compared."""
-    if not reported_here(snapshot, known.reported):
-        return looked
-    present = _findings_of(snapshot, policy)
-    unread = not_compared(snapshot, looked, known.reported, present=present, policy=policy)
-    if not unread:
-        return looked
-    moment = max(server.read_ended for server in snapshot.last)
-    reading = looked.reading or ContentReading(moment, 0, (), (), ())
-    return replace(looked, reading=replace(reading, unread=(*reading.unread, *unread)))
 
 
 def _look(
@@ -159,10 +152,8 @@ def _look(
         reason = f"defect of the auditor: {type(error).__name__}: {error}"
         for target in targets:
             reason = target.password.hidden_in(reason)
-        moment = max(server.read_ended for server in snapshot.last)
-        unread = UnreadContent(EVERY_SERVER, reason)
         names = frozenset(server.name for server in snapshot.last)
-        return Looked(ContentReading(moment, 0, (), (), (unread,)), names)
+        return Looked(None, names).with_unread([UnreadContent(EVERY_SERVER, reason)], snapshot)
 
 
 def _done(snapshot: ClusterSnapshot, look: Looked) -> dict[UUID, datetime]:

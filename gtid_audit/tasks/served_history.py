@@ -20,6 +20,7 @@ from gtid_audit.tasks.compared_restarts import (
     difference_to_plain,
 )
 from gtid_audit.tasks.kept_history import KeptHistory
+from gtid_audit.tasks.served_memory import Forgotten
 from topology.adapters.history_file import Episode, UnusableHistory
 from topology.adapters.remembered_entries import RememberedEntry, read_entries, write_entries
 from topology.catalogue.findings import ClusterAudit
@@ -109,18 +110,8 @@ class ServedHistory:
                 f"{self._kept.file.path}: not a record of earlier audits: {error!r}"
             ) from error
 
-    def store(
-        self,
-        now: Remembered,
-        *,
-        gone_suspects: Iterable[str],
-        gone: Iterable[str],
-        gone_reported: Iterable[UUID],
-    ) -> None:
-        """Store entries beside the others, and remove those of clusters and of servers.
-
-        Raises UsageProblem.
-        """
+    def store(self, now: Remembered, *, gone: Forgotten) -> None:
+        """Store entries beside the others, and remove those that are gone. Raises UsageProblem."""
         texts = {
             _LOOK: {str(uuid): time_to_text(at) for uuid, at in now.looks.items()},
             _SUSPECTS: {name: str(gtids) for name, gtids in now.suspects.items()},
@@ -136,9 +127,9 @@ class ServedHistory:
             for key, value in values.items()
         ]
         removed = [
-            *((_SUSPECTS, name) for name in gone_suspects),
-            *((_DIFFERENCES, name) for name in gone),
-            *((_REPORTED, str(uuid)) for uuid in gone_reported),
+            *((_SUSPECTS, name) for name in gone.suspects),
+            *((_DIFFERENCES, name) for name in gone.differences),
+            *((_REPORTED, str(uuid)) for uuid in gone.reported),
         ]
         try:
             with self._recording:

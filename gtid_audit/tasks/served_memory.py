@@ -15,15 +15,16 @@ audit that began earlier and ends later does not take back what another has reme
 A fleet may have 20,000 servers, and each audit would copy all their looks. So an audit is given the
 looks of the servers that its cluster has had in this process; before its first one, those of all.
 A server that moves to another cluster is without one there. Its last day is compared then, and what
-is older was compared where it was before. Suspects and differences are few: all are given.
+is older was compared where it was before. What else is remembered is little: all of it is given.
 
 With a file, all is loaded from it at the start, and changes are stored. A look alone is stored only
 if the stored one is older than `LOOKS_STORED_SECONDS`: after a restart of the service, the time
-between is compared once more. Suspects and differences are stored at once.
+between is compared once more. The rest is stored at once.
 """
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Protocol, TypeVar
 from uuid import UUID
@@ -37,24 +38,23 @@ Value = TypeVar("Value")
 Changes = Mapping[Key, Value | None]  # None: it is not remembered any more
 
 
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What is not remembered any more, by its keys in `Remembered`."""
+
+    suspects: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
+    reported: tuple[UUID, ...] = ()
+
+
 class MemoryStore(Protocol):
     """Where the memory outlives the process. Both methods raise UsageProblem."""
 
     def load(self) -> Remembered:
         """Return what is stored."""
 
-    def store(
-        self,
-        now: Remembered,
-        *,
-        gone_suspects: Iterable[str],
-        gone: Iterable[str],
-        gone_reported: Iterable[UUID],
-    ) -> None:
-        """Store entries beside the others.
-
-        Remove the suspects and the differences of clusters, and what was reported of servers.
-        """
+    def store(self, now: Remembered, *, gone: Forgotten) -> None:
+        """Store entries beside the others, and remove those that are gone."""
 
 
 class ServedMemory:
@@ -108,9 +108,7 @@ class ServedMemory:
         if due or suspects or differences or reported:
             self._store.store(
                 Remembered(due, _kept(suspects), _kept(differences), _kept(reported)),
-                gone_suspects=[name for name, value in suspects.items() if value is None],
-                gone=[name for name, value in differences.items() if value is None],
-                gone_reported=[uuid for uuid, value in reported.items() if value is None],
+                gone=Forgotten(_gone(suspects), _gone(differences), _gone(reported)),
             )
 
     def _is_due(self, server: UUID, at: datetime) -> bool:
@@ -147,6 +145,10 @@ def _apply(changes: Mapping[Key, Value | None], to: dict[Key, Value]) -> None:
             to.pop(key, None)
         else:
             to[key] = value
+
+
+def _gone(changes: Mapping[Key, Value | None]) -> tuple[Key, ...]:
+    return tuple(key for key, value in changes.items() if value is None)
 
 
 def _kept(changes: Mapping[Key, Value | None]) -> dict[Key, Value]:

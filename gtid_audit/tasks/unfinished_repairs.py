@@ -1,8 +1,8 @@
 """What earlier repairs of the same servers left out before they stopped or failed.
 
 A plan that ended half-way is often followed by another one, which knows nothing of the first. The
-audit after that one may find no fault: without comparing contents it does not see which
-transactions are empty. So the journal is asked, and the result has its answer.
+audit after it may find no fault: only a comparison of contents shows that transactions are empty.
+So the journal is read, and the result says what was left out.
 
 A repair that was finished since has been audited at its end. What came before it is not repeated.
 """

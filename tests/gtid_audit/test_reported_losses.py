@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -15,7 +16,7 @@ from topology.adapters.inventory.fleet import Fleet
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Severity, Verdict
 from topology.facts.accepted import AcceptedRepair
-from topology.facts.accepted_findings import AcceptedFinding
+from topology.facts.accepted_findings import ANY_SERVER, AcceptedFinding
 from topology.policy import Policy
 from topology.questions.contents_to_compare import Looked, Remembered
 from topology.questions.reported_losses import reported_by
@@ -126,21 +127,21 @@ def test_a_server_without_them_is_not_asked(
     assert (unread, remembered.reported) == ([], kept)
 
 
-def accepted(gtids: str, cluster: str | None = None, code: str = "E4") -> Policy:
-    entry = AcceptedFinding(
-        code=code,
-        severity=Severity.CRITICAL,
-        reason="rows were compared",
-        expires=date(2099, 1, 1),
-        cluster=cluster,
-        gtid_set=GtidSet.parse(gtids),
-    )
-    return Policy(accepted_findings=(entry,))
+def accepted(gtids: str, **facts: Any) -> Policy:
+    made: dict[str, Any] = {
+        "code": "E4",
+        "severity": Severity.CRITICAL,
+        "reason": "rows were compared",
+        "expires": NOON.date(),
+        "replica": "b",
+        "gtid_set": GtidSet.parse(gtids),
+    }
+    return Policy(accepted_findings=(AcceptedFinding(**{**made, **facts}),))
 
 
-def by_plan(**sets: GtidSet) -> Policy:
+def by_plan(*seen: UUID, **sets: GtidSet) -> Policy:
     made = {name: ((A, gtids),) for name, gtids in sets.items()}
-    plan = AcceptedRepair("p", datetime(2026, 1, 1, tzinfo=UTC), (A,), **{"emptied": (), **made})
+    plan = AcceptedRepair("p", datetime(2026, 1, 1, tzinfo=UTC), seen, **{"emptied": (), **made})
     return Policy(accepted=(plan,))
 
 
@@ -152,9 +153,15 @@ def by_plan(**sets: GtidSet) -> Policy:
         (accepted(f"{A}:7-8", cluster="another"), True),
         (accepted(f"{A}:7"), True),
         (accepted(f"{A}:7-8", code="E1"), True),
-        (by_plan(emptied=LOST), False),
-        (by_plan(undone=LOST), False),
-        (by_plan(), True),
+        # Until its last day, and of this server.
+        (accepted(f"{A}:7-8", expires=NOON.date() - timedelta(days=1)), True),
+        (accepted(f"{A}:7-8", replica="c"), True),
+        (accepted(f"{A}:7-8", replica=None, source="b"), False),
+        (accepted(f"{A}:7-8", replica=None, source=ANY_SERVER), False),
+        (by_plan(A, B, emptied=LOST), False),
+        (by_plan(A, B, undone=LOST), False),
+        (by_plan(A, emptied=LOST), True),  # the plan did not know b
+        (by_plan(A, B), True),
     ],
 )
 def test_what_was_accepted_is_settled(

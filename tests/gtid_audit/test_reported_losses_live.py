@@ -24,7 +24,7 @@ _ACCEPTED = """
 policy:
   accepted_findings:
     - code: E4
-      source: any
+      source: "*"
       severity: critical
       set: "{gtids}"
       reason: rows were compared

@@ -14,7 +14,7 @@ from gtid import Gtid, GtidSet
 from gtid_audit.exits import UsageProblem
 from gtid_audit.tasks.kept_history import history_at
 from gtid_audit.tasks.served_history import ServedHistory
-from gtid_audit.tasks.served_memory import LOOKS_STORED_SECONDS, ServedMemory
+from gtid_audit.tasks.served_memory import LOOKS_STORED_SECONDS, Forgotten, ServedMemory
 from tests.gtid_audit.build import healthy, holed
 from tests.snapshots import NOON, A
 from topology.adapters.history_file import HistoryFile
@@ -122,14 +122,14 @@ def test_a_file_of_an_earlier_version_has_no_memory_and_gets_one(file: Path) -> 
     assert "remembered" not in tables
     history = history_in(file)
     assert history.load() == Remembered()
-    history.store(Remembered({ONE: NOON}), gone_suspects=(), gone=(), gone_reported=())
+    history.store(Remembered({ONE: NOON}), gone=Forgotten())
     assert history.load() == Remembered({ONE: NOON})
     assert HistoryFile(file).episodes() == ()
 
 
 def test_a_damaged_memory_is_refused(file: Path) -> None:
     history = history_in(file)
-    history.store(Remembered({ONE: NOON}), gone_suspects=(), gone=(), gone_reported=())
+    history.store(Remembered({ONE: NOON}), gone=Forgotten())
     with closing(sqlite3.connect(file)) as database, database:
         database.execute("UPDATE remembered SET value = 'soon'")
     with pytest.raises(UsageProblem, match="not a record of earlier audits"):

@@ -38,7 +38,7 @@ compared: there is no better bound.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -51,7 +51,12 @@ from topology.facts.memberships import uuid_of_group
 from topology.facts.not_received import not_received
 from topology.facts.other_versions import with_other_versions
 from topology.facts.siblings import held_by_siblings
-from topology.readings.contents import ContentDifference, ContentReading, Difference
+from topology.readings.contents import (
+    ContentDifference,
+    ContentReading,
+    Difference,
+    UnreadContent,
+)
 from topology.readings.snapshot import ClusterSnapshot, ReadServer
 from topology.rules.failed_appliers import FAILED_AND_EXECUTED
 
@@ -86,6 +91,17 @@ class Looked:
     settled: GtidSet = field(default_factory=GtidSet)  # suspects that need no further comparison
     # The GTIDs that were compared with an answer, by pair of servers (in order of name).
     answered: Mapping[tuple[str, str], GtidSet] = field(default_factory=dict)
+
+    def with_unread(self, unread: Iterable[UnreadContent], snapshot: ClusterSnapshot) -> "Looked":
+        """Return the result with what could not be compared in addition."""
+        reading = self.reading if self.reading is not None else nothing_compared(snapshot)
+        more = tuple(sorted({*reading.unread, *unread}))
+        return replace(self, reading=replace(reading, unread=more))
+
+
+def nothing_compared(snapshot: ClusterSnapshot) -> ContentReading:
+    """Return the result of comparing nothing of a cluster, when it was read."""
+    return ContentReading(max(server.read_ended for server in snapshot.last), 0, (), (), ())
 
 
 @dataclass(frozen=True, slots=True)

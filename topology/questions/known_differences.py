@@ -23,8 +23,13 @@ from dataclasses import replace
 from typing import Final
 
 from gtid import GtidSet
-from topology.questions.contents_to_compare import LASTING, KnownDifference, Looked
-from topology.readings.contents import ContentDifference, ContentReading
+from topology.questions.contents_to_compare import (
+    LASTING,
+    KnownDifference,
+    Looked,
+    nothing_compared,
+)
+from topology.readings.contents import ContentDifference
 from topology.readings.snapshot import ClusterSnapshot
 
 _NOT_COMPARABLE_NOW: Final = "proved by an earlier audit, and not comparable now"
@@ -70,10 +75,7 @@ def with_known(
         )
         for each in kept
     )
-    reading = looked.reading
-    if reading is None:
-        moment = max(server.read_ended for server in snapshot.last)
-        reading = ContentReading(moment, 0, (), (), ())
+    reading = looked.reading if looked.reading is not None else nothing_compared(snapshot)
     reading = replace(reading, differences=(*reading.differences, *carried))
     return replace(looked, reading=reading), remembered
 

@@ -11,8 +11,8 @@ audit with a memory (compared_restarts.py)
 1. keeps the GTIDs of such findings, by the server_uuid of the server that has them;
 2. compares them as soon as another server has them and no finding reports them;
 3. forgets them once a comparison with any server answered, or once this server does not have them;
-4. otherwise says that the contents are not known, so the verdict is UNKNOWN. It stays so until an
-   accepted finding (E4), or the record of a repair, has the GTIDs.
+4. otherwise says that the contents are not known, so the verdict is UNKNOWN. It stays so while no
+   accepted finding (E4 of this server) and no record of a repair has the GTIDs.
 
 A server that was rebuilt has another server_uuid, and nothing is kept of it.
 
@@ -20,16 +20,18 @@ Benign cause that looks the same: the transactions were redone on the origin, by
 same GTIDs. The logs do not show it, so it is UNKNOWN, not E4.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC
 from typing import Final
 from uuid import UUID
 
 from gtid import GtidSet
 from topology.catalogue.findings import Finding, Severity
+from topology.facts.accepted_findings import ANY_SERVER
 from topology.policy import Policy
 from topology.questions.contents_to_compare import Looked
 from topology.readings.contents import UnreadContent
-from topology.readings.snapshot import ClusterSnapshot
+from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 
 # The origin of these GTIDs assigns them to other transactions, sooner or later.
 REUSED: Final = frozenset({"E3", "E6", "H7", "J3"})
@@ -53,8 +55,7 @@ def reported_by(snapshot: ClusterSnapshot, findings: Iterable[Finding]) -> dict[
 
 def reported_here(snapshot: ClusterSnapshot, reported: Mapping[UUID, GtidSet]) -> GtidSet:
     """Return all that was reported of servers of a snapshot."""
-    found = (reported.get(each.server_uuid) for each in snapshot.last if each.server_uuid)
-    return GtidSet.union_of(each for each in found if each is not None)
+    return GtidSet.union_of(gtids for _, _, gtids in _known_servers(snapshot, reported))
 
 
 def still_open(
@@ -62,12 +63,9 @@ def still_open(
 ) -> dict[UUID, GtidSet]:
     """Return what stays to be kept of the servers of a snapshot, after a comparison."""
     kept: dict[UUID, GtidSet] = {}
-    for server in snapshot.last:
-        before = reported.get(server.server_uuid) if server.server_uuid is not None else None
-        if server.server_uuid is None or before is None:
-            continue
-        held = before if server.gtid_executed is None else before & server.gtid_executed
-        kept[server.server_uuid] = held - _answered(looked, server.name)
+    for server, uuid, gtids in _known_servers(snapshot, reported):
+        held = gtids if server.gtid_executed is None else gtids & server.gtid_executed
+        kept[uuid] = held - _answered(looked, server.name)
     return kept
 
 
@@ -83,30 +81,53 @@ def not_compared(
 
     `present`: the findings about the sets of the same snapshot.
     """
-    shown = GtidSet.union_of(each.gtid_set for each in present if each.severity.name != "INFO")
+    shown = GtidSet.union_of(
+        each.gtid_set for each in present if each.severity is not Severity.INFO
+    )
+    kept = still_open(snapshot, looked, reported)
     found = []
-    for server in snapshot.last:
-        kept = still_open(snapshot, looked, reported).get(server.server_uuid or UUID(int=0))
+    for server, uuid, _ in _known_servers(snapshot, reported):
         others = GtidSet.union_of(
             each.gtid_executed or GtidSet() for each in snapshot.last if each is not server
         )
-        left = (kept or GtidSet()) & others - shown - _accepted(policy, snapshot.cluster)
+        left = kept[uuid] & others - shown - _accepted(policy, server, uuid)
         if left:
             text = _TEXT.format(gtids=left.shortened(), name=server.name)
             found.append(UnreadContent(server.name, text))
     return tuple(found)
 
 
+def _known_servers(
+    snapshot: ClusterSnapshot, reported: Mapping[UUID, GtidSet]
+) -> Iterator[tuple[ServerSnapshot, UUID, GtidSet]]:
+    for server in snapshot.last:
+        uuid = server.server_uuid
+        if uuid is not None and uuid in reported:
+            yield server, uuid, reported[uuid]
+
+
 def _answered(looked: Looked, name: str) -> GtidSet:
     return GtidSet.union_of(gtids for pair, gtids in looked.answered.items() if name in pair)
 
 
-def _accepted(policy: Policy, cluster: str) -> GtidSet:
-    """Return what was accepted as another content, or by the record of a repair."""
-    by_plans = (gtids for plan in policy.accepted for _, gtids in (*plan.emptied, *plan.undone))
+def _accepted(policy: Policy, server: ServerSnapshot, uuid: UUID) -> GtidSet:
+    """Return what was accepted on a server: as E4 of it, or by the record of a repair.
+
+    An entry counts until its last day, and a record for the servers that the plan knew.
+    """
+    by_plans = (
+        gtids
+        for plan in policy.accepted
+        if uuid in plan.seen
+        for _, gtids in (*plan.emptied, *plan.undone)
+    )
+    day = server.read_ended.astimezone(UTC).date()
     by_entries = (
         each.gtid_set
         for each in policy.accepted_findings
-        if each.code == "E4" and each.cluster in (None, cluster)
+        if each.code == "E4"
+        and each.cluster in (None, server.cluster)
+        and {server.name, ANY_SERVER} & {each.source, each.replica}
+        and day <= each.expires
     )
     return GtidSet.union_of((*by_plans, *by_entries))

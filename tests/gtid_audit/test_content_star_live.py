@@ -170,6 +170,30 @@ def test_a_server_that_does_not_log_what_it_receives_hides_no_other_content(
     assert _codes(fleet, capsys, "--content") == {"E4": "proved"}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("is_same", [True, False])
+def test_what_the_server_between_two_does_not_have_yet_is_compared(
+    chain97: Topology, tmp_path: Path, capsys: pytest.CaptureFixture[str], *, is_same: bool
+) -> None:
+    """A GTID made by hand at the end of a chain, which the first server commits while middle waits.
+
+    The benign twin is the same row, as after a redo by hand.
+    """
+    first, middle, last = (chain97[name] for name in ("first", "middle", "last"))
+    wait_for(last, faults.commit(first, "CREATE DATABASE d", "CREATE TABLE d.t (id INT)"))
+    middle.execute("STOP REPLICA IO_THREAD")
+    gtid = faults.commit(first, "INSERT INTO d.t VALUES (1)")
+    value = 1 if is_same else 2
+    last.execute(
+        f"SET gtid_next = '{gtid}'",
+        f"INSERT INTO d.t VALUES ({value})",
+        "SET gtid_next = AUTOMATIC",
+    )
+    fleet = str(fleet_of(chain97, tmp_path))
+    found = _codes(fleet, capsys, "--content")
+    assert ("E4" in found) is not is_same, found
+
+
 def _failed_over(star: Topology) -> str:
     """Let the replicas take over from the source; return the last GTID that it committed."""
     old, new, other = star["source"], star["replica1"], star["replica2"]

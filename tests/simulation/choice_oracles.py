@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gtid import GtidSet
-from repair.model.actions import AppendPurged, InjectEmpty
+from repair.model.actions import AppendPurged, InjectEmpty, ResetAndPurge
 from repair.repair_plan import Plan
 from repair.strategies.strategy_registry import PLANNERS
 from tests.simulation.announced import WARNED, announced, harm
@@ -99,7 +99,9 @@ def _told(truth: Truth, after: World, plan: Plan) -> Iterator[Key]:
     redone = announced(plan, {}, is_refused=False).redone
     effects = [step.effect for step in plan.steps]
     emptied = GtidSet.union_of(
-        each.gtids for each in effects if isinstance(each, InjectEmpty | AppendPurged)
+        each.gtids
+        for each in effects
+        if isinstance(each, InjectEmpty | AppendPurged | ResetAndPurge)
     )
     if not any("audits compare nothing there" in text for text in plan.warnings):
         emptied = GtidSet()

@@ -143,7 +143,7 @@ def errant(truth: Truth, one: Finding) -> str:
 
 
 def _left_open(truth: Truth, one: Finding, members: set[Gtid]) -> str:
-    """A likely E1 or E2 names a stopped channel, servers that nobody reads, or an unknown origin."""
+    """A likely E1 or E2 names a stopped channel, servers outside the audit, or an unknown origin."""
     world, text, source = truth.world, one.explanation, str(one.source)
     if "is stopped on the way to" in text and not _is_stopped_above(world, source):
         return f"no channel above {source} is stopped"

@@ -7,6 +7,8 @@ import pytest
 from compose import faults_filters
 from compose.faults import await_status, commit
 from compose.faults_content import restart_with
+from compose.native import shapes
+from compose.native.installation import Installation
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology
 from gtid import GtidSet
@@ -49,6 +51,20 @@ def test_a_filter_of_a_channel_counts_above_other_replicas(chain97: Topology) ->
     assert (finding.replica, finding.grade) == ("middle", Grade.PROVED)
     assert "last cannot receive these changes" in finding.explanation
     assert "Replicate_Ignore_DB=filtered" in finding.explanation
+
+
+@pytest.mark.slow
+@pytest.mark.mysql
+def test_a_filter_in_a_ring_is_a_warning_and_equal_ones_of_a_pair_are_none(
+    installation97: Installation, pair97: Pair
+) -> None:
+    with shapes.ring(installation97) as ring:
+        faults_filters.channel_filter(ring, source="a", on="b", replica="c")
+        [finding] = [each for each in audited(ring).findings if each.code == "C11"]
+        assert (finding.replica, finding.severity) == ("b", Severity.WARNING)
+        assert "The channels form a ring" in finding.explanation
+    faults_filters.channel_filter(pair97, source="a", on="b", replica="b")
+    assert "C11" not in {each.code for each in audited(pair97).findings}
 
 
 @pytest.mark.mysql

@@ -14,6 +14,7 @@ import pytest
 from gtid import GtidSet
 from tests.snapshots import A, B, C, a_channel, a_cluster, a_server, an_unread
 from tests.topology.test_purged_logs import FIFTH, FOURTH, logs
+from tests.topology.test_source_ghosts import READ_ALL
 from topology.catalogue.findings import Finding, Grade, Severity
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.edge_facts import EdgeFacts
@@ -226,18 +227,20 @@ def test_p1_that_no_server_can_send() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "applied_to", "purged", "grade"),
+    ("version", "applied_to", "state", "purged", "grade"),
     [
-        ((5, 6, 24), FOURTH, "3", Grade.LIKELY),
-        ((5, 6, 24), FIFTH, "3", Grade.PROVED),  # the applier has nothing left to do
-        ((5, 6, 24), FOURTH, "3-4", Grade.PROVED),  # one of them at least is refused
-        ((5, 7, 24), FOURTH, "3", Grade.PROVED),
+        ((5, 6, 24), FOURTH, READ_ALL, "3", Grade.LIKELY),
+        ((5, 6, 24), FIFTH, READ_ALL, "3", Grade.PROVED),  # the applier has nothing left to do
+        ((5, 6, 24), FIFTH, "System lock", "3", Grade.LIKELY),  # an equal place in another log
+        ((5, 6, 24), FOURTH, READ_ALL, "3-4", Grade.PROVED),  # one of them at least is refused
+        ((5, 7, 24), FOURTH, READ_ALL, "3", Grade.PROVED),
     ],
 )
 def test_before_5_7_the_last_transaction_of_a_relay_log_may_not_be_counted(
-    version: tuple[int, int, int], applied_to: LogPosition, purged: str, grade: Grade
+    version: tuple[int, int, int], applied_to: LogPosition, state: str, purged: str, grade: Grade
 ) -> None:
-    channel = a_channel("a", A, receiver=STOPPED, applied_to=applied_to, received_to=FIFTH)
+    at = {"applied_to": applied_to, "received_to": FIFTH, "applier_state": state}
+    channel = a_channel("a", A, receiver=STOPPED, **at)
     b = a_server("b", B, own("1-2"), channels=(channel,), version=ServerVersion(*version))
     a = a_server("a", A, own("1-9"), gtid_purged=own(f"1-2:{purged}"))
     [p1] = purged_on_source(gather_facts(a_cluster("pair", a, b), Policy()))

@@ -18,7 +18,10 @@ from topology.policy import Policy
 from topology.questions.log_questions import questions_of
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence
 from topology.readings.snapshot import BinaryLog, ClusterSnapshot, ThreadState
+from topology.readings.version import ServerVersion
 from topology.rules.ghosts import source_ghost
+
+READ_ALL = "Slave has read all relay log; waiting for the slave I/O thread to update it"
 
 
 def own(numbers: str) -> GtidSet:
@@ -110,6 +113,29 @@ def test_what_was_not_searched_of_a_large_gap_is_likely(
     is_in_part = "gtid-audit did not search for what is between the two ends" in found.explanation
     assert is_in_part is (grade is Grade.LIKELY)
     assert ("has both ends of these ranges" in found.explanation) is is_in_part
+
+
+@pytest.mark.parametrize(
+    ("version", "state", "grade"),
+    [
+        ((5, 6, 24), READ_ALL, Grade.PROVED),
+        ((5, 6, 24), "System lock", Grade.LIKELY),
+        ((5, 7, 24), "System lock", Grade.PROVED),
+    ],
+)
+def test_before_5_7_one_of_them_may_be_in_the_relay_log(
+    version: tuple[int, int, int], state: str, grade: Grade
+) -> None:
+    """5.6 forgets the last GTID that it received when it connects, and applies it all the same."""
+    facts = star()
+    channel = a_channel("a", A, applier_state=state)
+    [b] = [each for each in facts.last.values() if each.name == "b"]
+    b = replace(b, channels=(channel,), version=ServerVersion(*version))
+    servers = (facts.last["a"], b, facts.last["c"])
+    found = h5(gather_facts(a_cluster("star", *servers), Policy()))
+    assert (found.gtid_set, found.grade) == (own("41-42"), grade)
+    is_open = "if it is one of these, b applies it. Audit again" in found.explanation
+    assert is_open is (grade is Grade.LIKELY)
 
 
 @pytest.mark.parametrize(

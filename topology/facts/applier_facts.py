@@ -195,9 +195,8 @@ def may_hide_received(server: ServerSnapshot) -> bool:
 
 def may_end_uncounted(server: ServerSnapshot, channel: ChannelSnapshot) -> bool:
     """Return whether a relay log may end with a transaction that no set shows, as above."""
-    return is_last_uncounted(server, channel) or (
-        counts_loosely(server) and not has_read_all(channel.applier_state)
-    )
+    is_at_end = channel.applied_to == channel.received_to and has_read_all(channel.applier_state)
+    return counts_loosely(server) and not is_at_end
 
 
 def counts_loosely(server: ServerSnapshot) -> bool:
@@ -206,11 +205,6 @@ def counts_loosely(server: ServerSnapshot) -> bool:
     Retrieved_Gtid_Set then omits it although the relay log has it (seen on 5.6.24).
     """
     return server.version is not None and server.version < WHOLE_TRANSACTIONS
-
-
-def is_last_uncounted(server: ServerSnapshot, channel: ChannelSnapshot) -> bool:
-    """Return whether the backlog in a relay log may end with a transaction that is not counted."""
-    return counts_loosely(server) and channel.applied_to != channel.received_to
 
 
 # -- the proof by idleness ------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.donors import DOUBTFUL_DONORS, donors_of
 from topology.facts.unlogged import without_event
 from topology.rules.build import Rules, evidence, many, on_edge
+from topology.rules.hidden_received import may_be_received, received_text
 from topology.rules.purged import coming_elsewhere
 
 _ENDS: Final = "both ends of these ranges"
@@ -53,13 +54,15 @@ def source_ghost(facts: ClusterFacts) -> Iterator[Finding]:
         donors = [each.name for each in holders]
         doubts = {each.name: each.doubt for each in holders if each.doubt}
         names = {"source": edge.source, "replica": edge.replica, "donors": ", ".join(donors)}
-        elsewhere = coming_elsewhere(facts, edge, ghosts)
+        coming = coming_elsewhere(facts, edge, ghosts)
+        if may_be_received(facts, edge):
+            coming += received_text(edge.replica, ghosts)
         yield on_edge(
             facts,
             edge,
             "H5",
             ghosts,
-            grade=Grade.PROVED if is_searched and not elsewhere else Grade.LIKELY,
+            grade=Grade.PROVED if is_searched and not coming else Grade.LIKELY,
             strategies=("donor_refetch", "reclone") if donors else ("reclone",),
             proof=(
                 evidence("executed and not purged, in no binary log", ghosts, source),
@@ -73,7 +76,7 @@ def source_ghost(facts: ClusterFacts) -> Iterator[Finding]:
             + (_LOST if donors else _OPEN).format(**names)
             + "".join(_NOT_CERTAIN.format(name=name, why=why) for name, why in doubts.items())
             + ("" if is_searched else _BETWEEN.format(**names))
-            + elsewhere,
+            + coming,
         )
 
 

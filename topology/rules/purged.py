@@ -11,7 +11,6 @@ from typing import Final
 
 from gtid import GtidSet
 from topology.catalogue.findings import Finding, Grade, Severity
-from topology.facts.applier_facts import is_last_uncounted
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.donors import DOUBTFUL_DONORS, Donor, donors_of
 from topology.facts.edge_facts import EdgeFacts
@@ -19,14 +18,10 @@ from topology.facts.unlogged import received_unlogged
 from topology.facts.unseen import unseen_sources
 from topology.readings.snapshot import LogPosition, ServerSnapshot, ThreadState
 from topology.rules.build import Rules, evidence, many, on_edge
+from topology.rules.hidden_received import may_be_received, received_text
 
 _COPY: Final = " Compare the rows: a copy that was loaded without its gtid_purged has them."
 _REFUSED: Final = "its next connection is refused with error 1236."
-_UNCOUNTED: Final = (
-    " Before 5.7 the set of received transactions may not count the last one of the relay log: if"
-    " it is this one, {name} applies it, and nothing is refused. Audit again when its applier has"
-    " nothing left to do."
-)
 _MAYBE_REFUSED: Final = (
     "its next connection is refused with error 1236, if the file of its position is also purged."
     f" Otherwise they do not arrive.{_COPY}"
@@ -56,14 +51,15 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
             continue
         has_its_file = _has_its_file(facts.first[edge.source], edge)
         if edge.channel.auto_position or has_its_file is False:
-            may_be_received = _may_be_received(facts, edge)
+            is_open = edge.purged.gtid_count == 1 and may_be_received(facts, edge)
+            received = ", and nothing is refused"
             yield _missing(
                 facts,
                 edge,
                 "P1",
                 edge.purged,
-                _REFUSED + (_UNCOUNTED.format(name=edge.replica) if may_be_received else ""),
-                grade=Grade.LIKELY if may_be_received else Grade.PROVED,
+                _REFUSED + (received_text(edge.replica, edge.purged, received) if is_open else ""),
+                grade=Grade.LIKELY if is_open else Grade.PROVED,
             )
         elif has_its_file is None:
             yield _missing(facts, edge, "P1", edge.purged, _MAYBE_REFUSED, grade=Grade.LIKELY)
@@ -79,19 +75,6 @@ def purged_on_source(facts: ClusterFacts) -> Iterator[Finding]:
                 is_whole = not others and facts.fully_read.keys() == facts.last.keys()
                 grade = Grade.PROVED if is_whole else Grade.LIKELY
                 yield _missing(facts, edge, "H4", rest, _NOT_REFUSED, grade=grade)
-
-
-def _may_be_received(facts: ClusterFacts, edge: EdgeFacts) -> bool:
-    """Return whether a relay log may have all of what is missing, although no set shows it.
-
-    Sets are read before positions: the last transaction may be applied between the two.
-    """
-    return edge.purged.gtid_count == 1 and any(
-        is_last_uncounted(server, channel)
-        for server in (facts.first[edge.replica], facts.last[edge.replica])
-        for channel in server.channels or ()
-        if channel.name == edge.channel.name
-    )
 
 
 def _missing(

@@ -86,7 +86,10 @@ def _silent_receiver(truth: Truth, one: Finding) -> str:
     if one.grade is Grade.PROVED or path is None or truth.reading.moving:
         return "" if path is not None else "it has no such channel"
     # A reading that stands still may find a receiver that has only just connected.
-    came = one.gtid_set <= gtids(truth.rested[str(one.replica)].executed | path.retrieved)
+    rested = truth.rested[str(one.replica)]
+    later = rested.channel(path.name)
+    received = path.retrieved | (later.retrieved if later is not None else set())
+    came = one.gtid_set <= gtids(rested.executed | received)
     if path.receiver_error[0] or (came and one.gtid_set):
         return ""
     if "may be there" in one.explanation and path.source != one.source:

@@ -91,11 +91,13 @@ def _hanging_text(
         assert waiting is not None, "a receiver hangs for one reason or the other"
         text += (
             f": {source.name} logged {waiting.gtid} {waiting.seconds:,} s ago, and the receiver did"
-            " not move between the readings. Possible causes: a dead network connection that"
-            f" replica_net_timeout has not ended yet; RESET BINARY LOGS AND GTIDS on {source.name}"
-            f" while it was connected; a dump thread of {source.name} that hangs; a large event on"
-            f" a slow connection; a full disk for the relay log (the error log of {name} reports"
-            " it, and STOP REPLICA waits until there is space)"
+            " not move between the readings. Possible causes: it has only just connected, and"
+            f" {source.name} still searches its binary logs for what to send (then it moves by the"
+            " next audit); a dead network connection that replica_net_timeout has not ended yet;"
+            f" RESET BINARY LOGS AND GTIDS on {source.name} while it was connected; a dump thread"
+            f" of {source.name} that hangs; a large event on a slow connection; a full disk for the"
+            f" relay log (the error log of {name} reports it, and STOP REPLICA waits until there is"
+            " space)"
         )
         if not channel.auto_position:
             text += "; a file position that was set after it: then it never arrives"
@@ -105,7 +107,8 @@ def _hanging_text(
             f"{text} By file position its next connection is refused as well (error 1236, position"
             " > file size): stop the channel, and switch it to auto-position (C3)."
         )
-    return f"{text} Stop and start the receiver (STOP REPLICA IO_THREAD; START REPLICA IO_THREAD)."
+    restart = "top and start the receiver (STOP REPLICA IO_THREAD; START REPLICA IO_THREAD)."
+    return f"{text} {'S' if is_former else 'If it is the same in a minute, s'}{restart}"
 
 
 RULES: Rules = (

@@ -14,6 +14,8 @@ from gtid_audit.commands.environment_names import NOT_FROM_ENVIRONMENT, PREFIX, 
 from tests.gtid_audit.build import GTID_AUDIT, run_cli
 from tests.topology.pasted_texts import pair
 
+pytestmark = pytest.mark.long  # real processes
+
 PAGE = (Path(__file__).parents[2] / "docs/command-line.md").read_text()
 BLOCKS = re.findall(r"^```\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 SESSIONS = [each for each in BLOCKS if each.startswith("$ ")]

@@ -22,6 +22,8 @@ from gtid_audit.service.web_app import WebApp
 from tests.gtid_audit.build import healthy, holed
 from tests.gtid_audit.served import SOON, ask, audit_all, service_of, web_server
 
+pytestmark = pytest.mark.long  # real connections, which wait
+
 TOKEN = "correct-horse-battery-staple"
 OPEN_METRICS = "application/openmetrics-text;version=1.0.0"
 

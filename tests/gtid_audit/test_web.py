@@ -30,6 +30,8 @@ from gtid_audit.service.web import WebServer
 from tests.gtid_audit.build import healthy, holed
 from tests.gtid_audit.served import SOON, ask, audit_all, service_of, web_server
 
+pytestmark = pytest.mark.long  # real connections, which wait
+
 TOKEN = "correct-horse-battery-staple"
 EVERY_PATH = ("/", "/metrics", "/healthz", "/readyz", "/api/v1/findings", "/nothing")
 

@@ -72,7 +72,11 @@ def plan_for(history: History) -> None:
 
 
 @pytest.mark.parametrize(
-    "first", [pytest.param(each, marks=[pytest.mark.slow] if each else []) for each in BATCHES]
+    "first",
+    [
+        pytest.param(each, marks=[pytest.mark.slow if each else pytest.mark.long])
+        for each in BATCHES
+    ],
 )
 def test_what_is_kept_changes_no_audit(compared: Compared, first: int) -> None:
     for seed in range(first, first + 50):
@@ -108,7 +112,7 @@ def test_what_is_kept_changes_no_audit_of_selected_strategies(compared: Compared
     "first",
     [
         # Seeds 13 and 19 notice that servers above a source count.
-        pytest.param(each, marks=[] if each == CLUSTERS else [pytest.mark.slow])
+        pytest.param(each, marks=[pytest.mark.long if each == CLUSTERS else pytest.mark.slow])
         for each in range(0, 1000, CLUSTERS)
     ],
 )

@@ -79,7 +79,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
 @pytest.mark.parametrize(
     "first",
     [
-        pytest.param(each, marks=[pytest.mark.slow] if each else [])
+        pytest.param(each, marks=[pytest.mark.slow if each else pytest.mark.long])
         for each in range(0, 50 * STARS, STARS)
     ],
 )
@@ -102,7 +102,9 @@ def test_steps_evaluated_together_make_the_same_plan(
     assert counted.kept_together
 
 
-@pytest.mark.parametrize("first", [0, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "first", [pytest.param(0, marks=pytest.mark.long), pytest.param(50, marks=pytest.mark.slow)]
+)
 def test_simulated_histories_have_the_same_plans(counted: Counted, first: int) -> None:
     for seed in range(first, first + (1000 if first else 50)):
         story = Story(generate(seed)[0], {})

@@ -9,6 +9,7 @@ from tests.simulation.transcripts import APPROVED, Story, read_stories, transcri
 HISTORIES = history_digests.APPROVED.read_text().splitlines()
 STORIES = read_stories(APPROVED.read_text())
 DIGESTS = digests.APPROVED.read_text().splitlines()
+QUICK_EACH = 4  # of so many digests of stories, `make quick` computes one
 
 
 @pytest.mark.parametrize(
@@ -19,7 +20,13 @@ def test_a_history_is_reported_and_planned_as_approved(story: Story, approved: s
     assert transcript(story) == approved.rstrip("\n"), story.text
 
 
-@pytest.mark.parametrize("line", DIGESTS, ids=[f"line {at}" for at in range(len(DIGESTS))])
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(line, id=f"line {at}", marks=[pytest.mark.long] if at % QUICK_EACH else [])
+        for at, line in enumerate(DIGESTS)
+    ],
+)
 def test_what_no_transcript_shows_is_as_approved(line: str) -> None:
     """Wrong? Facts, questions, or texts of a plan changed. Intended? `python -m tests.approve`."""
     assert line_of(entry_of(line)) == line

@@ -2,6 +2,7 @@
 
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,14 +26,23 @@ INSTEAD = {
 ALIKE = {"__init__": "a package's header", "errors": "the errors of a package"}
 
 
+@cache
+def _texts() -> dict[str, str]:
+    """Return what is read for words: product code, and docs."""
+    pages = [name for name in tracked(".md") if name != "CHANGELOG.md"]
+    return {name: text for name, (text, _) in product_trees().items()} | {
+        name: (ROOT / name).read_text() for name in pages
+    }
+
+
 def _lines(pattern: str) -> list[str]:
     """Return the places in product code and docs that use a word."""
     word = re.compile(rf"(?<![a-z])(?:{pattern})(?![a-z])", re.IGNORECASE)
-    pages = [name for name in tracked(".md") if name != "CHANGELOG.md"]
     return [
         f"{name}:{number}: {line.strip()}"
-        for name in (*product_trees(), *pages)
-        for number, line in enumerate((ROOT / name).read_text().splitlines(), 1)
+        for name, text in _texts().items()
+        if word.search(text)
+        for number, line in enumerate(text.splitlines(), 1)
         if word.search(line)
     ]
 

@@ -36,6 +36,7 @@ def of_pairs(count: int) -> str:
     )
 
 
+@pytest.mark.long
 def test_no_collection_runs_while_a_fleet_is_read() -> None:
     text = of_pairs(1000)
     with collections_counted() as seen:

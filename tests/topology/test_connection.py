@@ -361,6 +361,7 @@ def test_one_answer_that_is_too_long_costs_only_its_fact() -> None:
     assert f"{ANSWER_BYTES_MAX:,} bytes" in fact.detail
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pause", [0.05, 0.5])
 def test_a_server_that_sends_byte_by_byte_costs_its_time_once(pause: float) -> None:
     def drip(peer: Peer) -> None:
@@ -422,6 +423,7 @@ def silent(peer: Peer) -> None:
     peer.receive()
 
 
+@pytest.mark.long
 def test_a_port_that_says_nothing_may_be_another_service() -> None:
     with fake_server(silent) as server:
         [fact] = read(server.target(), seconds=1.0).unread

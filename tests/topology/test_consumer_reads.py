@@ -145,6 +145,7 @@ def test_a_command_that_fails_is_a_reason(source: ConsumerSource, reason: str) -
     assert reason in reason_of(source)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text", ["exec sleep 60", "sleep 60 & sleep 60", "exec >&- 2>&-; sleep 60"]
 )

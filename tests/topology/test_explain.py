@@ -377,10 +377,10 @@ def test_an_error_of_the_engine_beside_another_one_is_not_the_cause() -> None:
     assert explain(text).title == "a replication thread was interrupted"
 
 
-@pytest.mark.parametrize("row", TEXTS, ids=lambda row: row.title)
-def test_every_row_is_reached_by_some_text(row: object) -> None:
+def test_every_row_is_reached_by_some_text() -> None:
     texts = [text for text, _ in (*REFUSALS, *OTHER_TEXTS)] + [wrapped("?", "source"), "13117"]
-    assert row in [next(one for one in TEXTS if matches(one.pattern, text)) for text in texts]
+    reached = [next(one for one in TEXTS if matches(one.pattern, text)) for text in texts]
+    assert [row.title for row in TEXTS if row not in reached] == []
 
 
 def matches(pattern: str, text: str) -> bool:

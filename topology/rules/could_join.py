@@ -137,6 +137,7 @@ def cannot_join_diverged(facts: ClusterFacts) -> Iterator[Finding]:
                 " does not receive, and no channel links them."
                 + _of_its_own(facts, joining)
                 + content_text(facts.last[server], _diverged_by(joining))
+                + _in_turn(joining)
                 + f" {candidate} would accept the connection and hide the difference."
             )
             if joining.only_there:
@@ -187,6 +188,14 @@ def _other_contents(facts: ClusterFacts, joining: Joining) -> str:
 
 def _diverged_by(joining: Joining) -> GtidSet:
     return joining.only_there or joining.extra
+
+
+def _in_turn(joining: Joining) -> str:
+    """Return what the candidate has beyond the server, as text; "" if nothing."""
+    beyond = joining.missing | joining.own
+    if not beyond:
+        return ""
+    return f" {joining.candidate} in turn has {many(beyond)} that {joining.server} does not have."
 
 
 def _of_its_own(facts: ClusterFacts, joining: Joining) -> str:

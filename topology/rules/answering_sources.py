@@ -188,7 +188,7 @@ def _of_former_sources(facts: ClusterFacts, name: str) -> GtidSet:
     """Return what relay logs have of sources that were replaced: no channel compares it (J4).
 
     The server that replaced one of them may have its server_id, as a clone does: then it drops what
-    that one committed.
+    that one committed. What an applier is proved to have passed does not wait.
     """
     connected, found = _connected(facts, name), GtidSet()
     for edge in facts.graph.edges:
@@ -196,6 +196,9 @@ def _of_former_sources(facts: ClusterFacts, name: str) -> GtidSet:
         if not edge.is_moved or not runs or edge.replica not in connected:
             continue
         waits = edge.channel.gtid_retrieved - (facts.last[edge.replica].gtid_executed or _NOTHING)
+        applier = facts.appliers.get((edge.replica, edge.channel.name))
+        if applier is not None and applier.passed_is_proved:
+            waits -= applier.passed
         former = edge.channel.source_uuid
         if edge.source == name and former is not None:
             waits = waits.without_uuid(former)

@@ -310,7 +310,8 @@ def purge(world: World, name: str) -> bool:
         if channel.receiver == "Yes" and channel.read_to is not None:
             keep = min(keep, channel.read_to.file)
     gone = [log for log in server.files if log.number < keep]
-    if not gone:
+    # A real server begins no new log before what is in the last one is committed.
+    if not gone or any(each.gtid not in server.executed for log in gone for each in log.entries):
         return False
     server.files = server.files[len(gone) :]
     server.purged |= server.files[0].previous

@@ -25,7 +25,7 @@ OPERATOR_ACTIONS: Final[Mapping[str, str]] = {
     "E1": "decides whether the data is wanted: `redo_on_source`, or `undo_on_replica`",
     "E2": "compares the data: no log shows the content. Then selects `inject_empty`, or clones",
     "E3": "stops writes on the source first; selects `redo_on_source` or `undo_on_replica`",
-    "E4": "decides which version of each row is right; `data_repair` takes that of the source",
+    "E4": "decides which version is right: `data_repair` (source), `data_repair_on_source`",
     "E5": "adds the server of this UUID to the audit, or allows the UUID in the policy",
     "E6": "compares the data (`repair check-data`): equal: `rebuild_position`; otherwise clones",
     "J1": "compares the data, then attaches the server as the plan says",

@@ -49,7 +49,7 @@ _LEAVES_OUT = "inject_empty"
 _OF_ONE_CONTENT = LEAVING_OUT | {"undo_on_replica", "redo_on_source"}
 _UNSEEN = ("E4", "S2")  # the model does not show them
 # The rows of an E4 are written alike, and its GTIDs have two contents in the logs for ever.
-DATA_REPAIR = "data_repair"
+ROWS_ALIKE = frozenset({"data_repair", "data_repair_on_source"})
 _IN_LOGS = (
     "steps of this plan write the rows alike. No step changes a log, so audits report this as long"
     " as both logs have these transactions; `repair apply` compares the rows again. As it is now: "
@@ -118,7 +118,7 @@ def rows_made_alike(done: Iterable[Answered], evidence: LogEvidence) -> frozense
     return frozenset(
         each.finding_id
         for each in done
-        if each.strategy == DATA_REPAIR
+        if each.strategy in ROWS_ALIKE
         and (read := evidence.rows.get(each.finding_id)) is not None
         and read.is_complete
     )

@@ -6,7 +6,7 @@ Pure: repair/adapters/affected_rows.py selects and reads them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from binlog.rows.tables import RowTable
@@ -35,6 +35,12 @@ class RowVersions:
     def change(self) -> RowChange:
         """Return the change that makes the replica's row equal to the source's."""
         return RowChange(before=self.replica, after=self.source)
+
+    @property
+    def reversed(self) -> RowVersions:
+        """Return the row with its two versions exchanged: the replica's is to be written."""
+        differing = tuple((name, ours, theirs) for name, theirs, ours in self.differing)
+        return replace(self, source=self.replica, replica=self.source, differing=differing)
 
     @property
     def order(self) -> int:

@@ -183,7 +183,10 @@ class StopChannel:
 
 @dataclass(frozen=True, slots=True)
 class MakeRowsAlike:
-    """Make rows of one table equal to those of a source, without logging it: no GTID changes."""
+    """Make rows of one table equal to those of `source`, without logging it: no GTID changes.
+
+    `source` is the server that has the version which is written: for E4, whichever was chosen.
+    """
 
     server: str
     source: str

@@ -1,4 +1,4 @@
-"""The script that makes rows of one table on a replica equal to the source's.
+"""The script that makes rows of one table on one server equal to those of another.
 
 1. It is not logged (sql_log_bin=0): it creates no GTID, and changes no other server.
 2. Every row must be as the plan read it, or already as it should be; otherwise the script changes
@@ -42,7 +42,7 @@ _UNLOGGED = "SET SESSION sql_log_bin = 0, foreign_key_checks = 1, sql_safe_updat
 
 
 def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
-    """Return the script that writes the source's version of each row, as one transaction."""
+    """Return the script that writes the other server's version of each row, as one transaction."""
     server, table = action.server, action.rows[0].table
     count = len(action.rows)
     rows = counted(count, "row")
@@ -77,7 +77,7 @@ def make_rows_alike(action: MakeRowsAlike, _setting: Setting) -> Procedure:
         verifications=tuple(_reached(server, row, settled) for row in action.rows),
         check=f"CHECKSUM TABLE {table_name(table)};  -- equal on both servers while no client"
         " writes",
-        undo="the replica's version of each row is in plan.json and in the runbook",
+        undo=f"the version of {server} of each row is in plan.json and in the runbook",
         estimated_seconds=1 + count // _ROWS_PER_SECOND,
         estimate_assumes=f"{_ROWS_PER_SECOND} rows a second, found by their keys",
         if_stopped="either all rows of this table are changed or none (row by row in a table"

@@ -1,12 +1,14 @@
-"""The strategy for rows that differ under one GTID (E4): the source's version, when selected.
+"""The strategies for rows that differ under one GTID (E4): one server's version, when selected.
 
 No GTID statement helps: the sets are equal. No log shows which version is right. So gtid-audit
-shows both, and plans nothing until the operator has chosen. Steps write only on the replica: the
-servers below it that may keep the replaced version are found for the whole plan
-(repair/replaced_below.py).
+shows both, and plans nothing until the operator has chosen: `data_repair` writes the version of the
+source on the replica, `data_repair_on_source` that of the replica on the source. Steps write on
+that one server only: the servers below it that may keep the replaced version are found for the
+whole plan (repair/replaced_below.py).
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gtid import GtidSet
 from repair.content.row_versions import RowVersions, by_table
@@ -19,13 +21,42 @@ from repair.sql.row_sql import member_columns, needs_lenience, redo_row
 CHOICE = "--strategy E4=data_repair"
 
 
+@dataclass(frozen=True, slots=True)
+class _Direction:
+    """Whose version is written, and where: `of` and `to` are names of servers."""
+
+    of: str
+    to: str
+    rows: tuple[RowVersions, ...]  # `source` is the version that is written
+
+
 def data_repair(case: Case) -> Outcome:
     """Plan to make the replica's rows equal to the source's, table by table."""
-    read, finding = case.rows, case.finding
-    if case.replica is None or case.source is None:
-        return Refusal("one of the two servers could not be read")
-    if read is None:
+    if case.replica is None or case.source is None or case.rows is None:
+        return _unread(case)
+    return _written(case, _Direction(case.source.name, case.replica.name, case.rows.rows))
+
+
+def data_repair_on_source(case: Case) -> Outcome:
+    """Plan to make the source's rows equal to the replica's, table by table.
+
+    It is not logged either: the replica has this version already, and would stop at a change of it.
+    """
+    if case.replica is None or case.source is None or case.rows is None:
+        return _unread(case)
+    rows = tuple(row.reversed for row in case.rows.rows)
+    return _written(case, _Direction(case.replica.name, case.source.name, rows))
+
+
+def _unread(case: Case) -> Refusal:
+    if case.rows is None and None not in (case.replica, case.source):
         return Refusal("the rows that they changed were not read")
+    return Refusal("one of the two servers could not be read")
+
+
+def _written(case: Case, way: _Direction) -> Outcome:
+    read, finding = case.rows, case.finding
+    assert read is not None, "the caller has checked"
     if not read.rows and read.unread:
         return Refusal(f"the rows that they changed could not be read: {'; '.join(read.unread)}")
     if not case.is_chosen and not read.rows:
@@ -36,83 +67,75 @@ def data_repair(case: Case) -> Outcome:
         return Refusal(
             f"rows that they changed differ now ({len(read.rows)} in total); the operator must"
             f" decide which version is right. {CHOICE} writes the version of {finding.source} on"
-            f" {finding.replica}. To keep the version of {finding.replica}, write it on"
-            f" {finding.source} and its other replicas by hand, with sql_log_bin=0: if it were"
-            f" logged, it would stop {finding.replica}, which already has it"
+            f" {finding.replica}, {CHOICE}_on_source that of {finding.replica} on {finding.source}"
         )
-    source, replica = case.source.name, case.replica.name
-    if (why := case.overtaken(source, replica)) is not None:
+    if (why := case.overtaken(way.of, way.to)) is not None:
         return Refusal(why)
-    if (why := _is_late(case, source, replica) or _is_ahead(case, source, replica)) is not None:
+    if (why := _is_late(case, way) or _is_ahead(case, way)) is not None:
         return Refusal(why)
-    if source in case.written:
+    if way.of in case.written:
         return Refusal(
-            f"an earlier step writes rows on {source}, whose version this would write on {replica}:"
+            f"an earlier step writes rows on {way.of}, whose version this would write on {way.to}:"
             " run that step alone, then audit and plan again"
         )
-    problems = [problem for row in read.rows if (problem := _problem(row)) is not None]
+    problems = [problem for row in way.rows if (problem := _problem(row)) is not None]
     if problems:
         return Refusal("; ".join(problems))
-    changed = [row for row in read.rows if redo_row(row.table, row.change) is not None]
+    changed = [row for row in way.rows if redo_row(row.table, row.change) is not None]
     return Proposal(
-        tuple(_actions(replica, source, changed)),
-        tuple(_warnings(case)),
+        tuple(MakeRowsAlike(way.to, way.of, rows) for rows in by_table(changed)),
+        tuple(_warnings(case, way)),
         stays=tuple(f"not read, and not repaired: {reason}" for reason in read.unread),
     )
 
 
-def _is_late(case: Case, source: str, replica: str) -> str | None:
-    """Return why the source's rows are ahead of the replica's by more than the reading interval.
+def _is_late(case: Case, way: _Direction) -> str | None:
+    """Return why the rows to write are ahead of the other server by more than the reading interval.
 
     If a waiting transaction changes a row, the script would write the row in its state after that
     change. A waiting DELETE or UPDATE then does not find the row and stops the applier, or sets an
     older version.
     """
-    first = case.first_executed.get(source, GtidSet())
-    late = first - case.snapshot_executed[replica]
+    first = case.first_executed.get(way.of, GtidSet())
+    late = first - case.snapshot_executed[way.to]
     if not late:
         return None
     return (
-        f"{replica} has not applied {late.shortened()} of {source} (SOURCE_DELAY, a backlog, a"
-        f" stopped channel, a gap): if these change the same rows, the version of {source} is"
-        f" ahead of {replica}, and they would stop its applier or overwrite rows."
-        f" {_way_out(case, source, replica)}"
+        f"{way.to} has not applied {late.shortened()} of {way.of} (SOURCE_DELAY, a backlog, a"
+        f" stopped channel, a gap): if these change the same rows, the version of {way.of} is"
+        f" ahead of {way.to}, and they would stop its applier or overwrite rows."
+        f" {_way_out(case, way)}"
     )
 
 
-def _is_ahead(case: Case, source: str, replica: str) -> str | None:
-    """Return why the replica's rows are ahead of the source's by more than the reading interval.
+def _is_ahead(case: Case, way: _Direction) -> str | None:
+    """Return why the rows to replace are ahead by more than the reading interval.
 
-    The source's version would replace what a waiting transaction of the replica has written. The
-    source then applies that one, and the rows differ the other way round.
+    The written version would replace what a waiting transaction of that server has written. The
+    other server then applies that one, and the rows differ the other way round.
     """
-    first = case.first_executed.get(replica, GtidSet())
+    first = case.first_executed.get(way.to, GtidSet())
     # If a step redoes them on the source first, a check stops this step where they changed a row.
-    ahead = first - case.snapshot_executed[source] - case.redone
+    ahead = first - case.snapshot_executed[way.of] - case.redone
     if not ahead:
         return None
-    is_fed = replica in upstream(case.model, source)
+    is_fed = way.to in upstream(case.model, way.of)
     return (
-        f"{source} does not have {ahead.shortened()} of {replica}: if these changed the same rows,"
-        f" the version of {replica} is newer, and {source} would get it later."
+        f"{way.of} does not have {ahead.shortened()} of {way.to}: if these changed the same rows,"
+        f" the version of {way.to} is newer, and {way.of} would get it later."
         f" {'Wait until they have arrived, or repair' if is_fed else 'Repair'} that first, then"
         " audit and plan again"
     )
 
 
-def _way_out(case: Case, source: str, replica: str) -> str:
-    """Return what to do about transactions that a replica does not have yet."""
-    if source in upstream(case.model, replica):
+def _way_out(case: Case, way: _Direction) -> str:
+    """Return what to do about transactions that the server to write on does not have yet."""
+    if way.of in upstream(case.model, way.to):
         return "Wait until they have arrived, then audit and plan again"
     return (
-        f"No channel brings them to {replica}: if the version of {source} is right, reclone"
-        f" {replica} from it"
+        f"No channel brings them to {way.to}: if the version of {way.of} is right, reclone"
+        f" {way.to} from it"
     )
-
-
-def _actions(replica: str, source: str, changed: list[RowVersions]) -> Iterator[MakeRowsAlike]:
-    for rows in by_table(changed):
-        yield MakeRowsAlike(replica, source, rows)
 
 
 def _problem(row: RowVersions) -> str | None:
@@ -127,20 +150,17 @@ def _problem(row: RowVersions) -> str | None:
     return None
 
 
-def _warnings(case: Case) -> Iterator[str]:
-    assert case.rows is not None, "the caller has checked"
+def _warnings(case: Case, way: _Direction) -> Iterator[str]:
     yield (
         "only the rows that these transactions changed are made equal, not what"
-        f" {case.finding.replica} has derived from them since: compare the tables afterwards"
+        f" {way.to} has derived from them since: compare the tables afterwards"
     )
-    assert case.replica is not None, "the caller has checked"
-    assert case.source is not None, "the caller has checked"
     executed = case.snapshot_executed
-    waiting = executed[case.source.name] - executed[case.replica.name]
+    waiting = executed[way.of] - executed[way.to]
     if waiting:
         yield (
-            f"{case.replica.name} had not applied {waiting.shortened()} of {case.source.name} when"
-            " the servers were read. If these change the same rows, the version that is written"
-            f" here is ahead of {case.replica.name}: it may stop the applier or overwrite rows."
-            " Wait until they have arrived, then plan again"
+            f"{way.to} had not applied {waiting.shortened()} of {way.of} when the servers were"
+            " read. If these change the same rows, the version that is written here is ahead of"
+            f" {way.to}: it may stop the applier or overwrite rows. Wait until they have arrived,"
+            " then plan again"
         )

@@ -15,7 +15,7 @@ from repair.strategies import clone_instructions as clones
 from repair.strategies import manual_instructions as manual
 from repair.strategies.closing_gaps import until_after_gaps
 from repair.strategies.configuring import configure, raise_retention
-from repair.strategies.data_repair import data_repair
+from repair.strategies.data_repair import data_repair, data_repair_on_source
 from repair.strategies.definition_repair import repair_definition
 from repair.strategies.executed_since import resolve_or_start
 from repair.strategies.fetching_again import refetch
@@ -65,6 +65,7 @@ REPAIRS: Mapping[str, RepairStrategy] = {
     "undo_on_replica": _planned(undo_on_replica),
     "resolve_conflict": _planned(resolve_or_start),
     "data_repair": _planned(data_repair),
+    "data_repair_on_source": _planned(data_repair_on_source),
     "wait": _noted("nothing to run: audit again in a few minutes"),
     "read_again": _noted("nothing to run: audit again"),
     "until_after_gaps": _by_hand(until_after_gaps),

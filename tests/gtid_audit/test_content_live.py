@@ -87,7 +87,8 @@ def test_only_reuse_is_found_and_it_is_found_with_both_contents(
         assert finding["source"] == f"{a.host}:{a.port}"
         assert finding["replica"] == f"{b.host}:{b.port}"
         assert GtidSet.parse(finding["gtid_set"]) == GtidSet.parse(fault.reused)
-        assert [each["name"] for each in finding["strategies"]] == ["data_repair", "reclone"]
+        names = [each["name"] for each in finding["strategies"]]
+        assert names == ["data_repair", "data_repair_on_source", "reclone"]
         quoted = finding["evidence"][1:]
         assert len(quoted) == 6
         for each in quoted:

@@ -16,7 +16,7 @@ from repair.content.row_versions import RowsRead, RowVersions
 from repair.model.actions import MakeRowsAlike
 from repair.model.replication_model import ModelChannel
 from repair.render import render_files
-from repair.strategies.data_repair import data_repair
+from repair.strategies.data_repair import data_repair, data_repair_on_source
 from tests.repair.build import UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import a_case, a_finding, proposed, reason, rows_written_on
 from topology.audit_cluster import audit_cluster
@@ -120,6 +120,41 @@ def test_a_newer_version_of_the_replica_is_not_replaced(back: ModelChannel | Non
     assert f"a does not have {UUIDS['b']}:1 of b" in reason(data_repair(case))
     later = replace(case, first_executed={"a": gtids("a:1-9"), "b": gtids("a:1-9")})
     assert proposed(data_repair(later)).actions, "a write between the two readings is no backlog"
+
+
+def test_the_replicas_version_is_written_on_the_source() -> None:
+    """The two versions are exchanged: in the rows, in the steps, and in what is asked before."""
+    rows = (row((1, 5), (1, 6)), row((2, 5), None), row(None, (3, 5)))
+    case = a_case(PAIR, a_finding("E4", "a:7"), rows=RowsRead(rows))
+    [step] = proposed(data_repair_on_source(case)).actions
+    assert isinstance(step, MakeRowsAlike)
+    assert (step.server, step.source) == ("a", "b")
+    assert [(each.source, each.replica) for each in step.rows] == [
+        (None, (2, 5)),  # deleted first
+        ((1, 6), (1, 5)),
+        ((3, 5), None),
+    ]
+    assert step.rows[1].differing == (("n", "6", "5"),)
+    assert [each.reversed.reversed for each in rows] == [*rows]
+    assert "an earlier step writes rows on b" in reason(
+        data_repair_on_source(replace(case, rows_written=rows_written_on("b")))
+    )
+
+
+@pytest.mark.parametrize(("of", "why"), [("a", "b does not have"), ("b", "a has not applied")])
+def test_the_replicas_version_is_written_only_where_both_have_the_same(of: str, why: str) -> None:
+    """One of the two has written since, and the other one does not have that yet."""
+    servers = model(server("a", "a:1-9", channel("b")), server("b", "a:1-9", channel("a")))
+    executed = {name: each.executed for name, each in servers.servers.items()}
+    executed[of] |= gtids(f"{of}:10")
+    case = a_case(
+        servers,
+        a_finding("E4", "a:7"),
+        rows=RowsRead((row((1, 5), (1, 6)),)),
+        first_executed=executed,
+        snapshot_executed=executed,
+    )
+    assert f"{why} {UUIDS[of]}:10" in reason(data_repair_on_source(case))
 
 
 def test_a_version_that_another_step_replaces_is_not_written() -> None:

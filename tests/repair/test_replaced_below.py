@@ -14,7 +14,7 @@ from repair.model.strategy_case import UNREPORTED
 from repair.plan_parts import STAYS
 from repair.render import PLAN, render_files
 from repair.replaced_below import with_replaced_below
-from tests.repair.build import channel, gtids, model, server, snapshot_of
+from tests.repair.build import UUIDS, channel, gtids, model, server, snapshot_of
 from tests.repair.cases import NOTHING_STREAMED
 from tests.repair.test_data_repair import row
 from topology.audit_cluster import audit_cluster
@@ -109,3 +109,24 @@ def test_in_a_ring_the_source_of_the_version_is_not_below() -> None:
     of = planned(RING, "b", choices=ALL)
     [left] = of.plan.unreported
     assert left.startswith(f"{UNREPORTED}c got ")
+
+
+STAR = model(
+    server("a", "a:1-9"), server("b", "a:1-9", channel("a")), server("c", "a:1-9", channel("a"))
+)
+
+
+def test_other_replicas_of_a_source_keep_the_version_that_is_replaced_there() -> None:
+    of = planned(STAR, "b", choices={"E4": "data_repair_on_source"})
+    [left] = of.plan.unreported
+    assert left.startswith(f"{UNREPORTED}c got {UUIDS['a']}:7 through a, ")
+    assert "Compare these rows on c with b" in left
+    assert of.status == 1
+
+
+@pytest.mark.parametrize("servers", [A_PAIR, CHAIN, RING])
+def test_what_is_below_the_replica_has_the_version_that_is_written_on_the_source(
+    servers: Model,
+) -> None:
+    of = planned(servers, "b", choices={"E4": "data_repair_on_source"})
+    assert (of.plan.unreported, of.status) == ((), 0)

@@ -176,7 +176,7 @@ def one_gtid_twice(pair: Pair) -> None:
     a.execute("CREATE DATABASE d", "CREATE TABLE d.parent (id INT PRIMARY KEY, x INT)")
     pair.settle()
     for server in (a, b):
-        server.execute("STOP REPLICA")
+        server.execute(server.dialect.stop_replica)
     for server, number in ((a, 3), (b, 7)):
         server.execute(
             f"SET SESSION gtid_next = '{a.value('@@GLOBAL.server_uuid')}:100'",
@@ -184,7 +184,7 @@ def one_gtid_twice(pair: Pair) -> None:
             "SET SESSION gtid_next = 'AUTOMATIC'",
         )
     for server in (a, b):
-        server.execute("START REPLICA")
+        server.execute(server.dialect.start_replica)
 
 
 def test_a_source_that_has_changed_is_noticed_and_a_flawless_repair_is_ok(
@@ -217,6 +217,43 @@ def test_a_source_that_has_changed_is_noticed_and_a_flawless_repair_is_ok(
     shown = " ".join(capsys.readouterr().out.split())
     assert "the plan announced: E4. the rows of E4 were read again: 2 are equal" in shown
     assert b.query("SELECT id, x FROM d.parent") == [(3, 0)]
+
+
+@pytest.mark.parametrize("shape", ["pair97", pytest.param("pair56", marks=pytest.mark.slow)])
+def test_the_version_of_the_replica_is_written_on_the_source(
+    shape: str,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both go on with the row: it is not logged, and what changes it later arrives on each."""
+    pair: Pair = request.getfixturevalue(shape)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    a, b = pair.a, pair.b
+    one_gtid_twice(pair)
+    folder, choice = tmp_path / "plan", ("--strategy", "E4=data_repair_on_source")
+    status, plan = planned(pair, capsys, *choice, "--out", str(folder))
+    assert (status, [step["server"] for step in plan["steps"]]) == (0, [f"{a.host}:{a.port}"])
+    sets, [script] = [executed(server) for server in (a, b)], scripts(plan)
+    assert b.client(script).returncode != 0  # another server
+    b.execute("SET SESSION sql_log_bin = 0", "UPDATE d.parent SET x = 1 WHERE id = 7")
+    assert run(["repair", "apply", str(folder), "--yes"]) == 2
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "row of d.parent was written since the plan was made" in shown
+    assert a.query("SELECT id, x FROM d.parent") == [(3, 0)], "nothing is written"
+    b.execute("SET SESSION sql_log_bin = 0", "UPDATE d.parent SET x = 0 WHERE id = 7")
+
+    lines = script.splitlines(keepends=True)
+    for cut in range(next(at for at, line in enumerate(lines) if line == "BEGIN;\n"), len(lines)):
+        a.client("".join(lines[:cut]))  # a client that dies there
+    assert run(["repair", "apply", str(folder), "--yes"]) == 0
+    assert a.query("SELECT id, x FROM d.parent") == [(7, 0)]
+    assert [executed(server) for server in (a, b)] == sets
+    for server, value in ((a, 2), (b, 3)):
+        server.execute(f"UPDATE d.parent SET x = {value} WHERE id = 7")
+        pair.settle()
+        assert [each.query("SELECT id, x FROM d.parent") for each in (a, b)] == [[(7, value)]] * 2
 
 
 def test_a_row_that_the_replica_wrote_last_is_not_replaced(

@@ -27,6 +27,9 @@ ELSEWHERE = {
         "::test_what_is_safe_is_planned_and_may_be_cut_anywhere"
     ),
     ("E4", "data_repair"): "test_row_repairs_live.py::test_rows_are_made_alike_on_9_7",
+    ("E4", "data_repair_on_source"): (
+        "test_row_repairs_live.py::test_the_version_of_the_replica_is_written_on_the_source"
+    ),
 }
 
 

@@ -102,6 +102,16 @@ STRATEGY_ROWS = (
     ),
     StrategyRow(
         Strategy(
+            "data_repair_on_source",
+            False,
+            "the operator must decide which version of each row is right; other replicas of the"
+            " source keep its former version",
+            "as for data_repair, where the replica's version is right",
+        ),
+        answers="E4",
+    ),
+    StrategyRow(
+        Strategy(
             "repair_definition",
             True,
             "a statement gives the replica the definition, not the rows that it has missed",

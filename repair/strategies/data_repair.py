@@ -64,10 +64,12 @@ def _written(case: Case, way: _Direction) -> Outcome:
             "the rows that they changed are equal on both servers now: there is nothing to write"
         )
     if not case.is_chosen:
+        writes = f"writes the version of {way.of} on {way.to}"
+        if way.to == finding.source:
+            return Refusal(f"{CHOICE}_on_source {writes}")
         return Refusal(
             f"rows that they changed differ now ({len(read.rows)} in total); the operator must"
-            f" decide which version is right. {CHOICE} writes the version of {finding.source} on"
-            f" {finding.replica}, {CHOICE}_on_source that of {finding.replica} on {finding.source}"
+            f" decide which version is right. {CHOICE} {writes}"
         )
     if (why := case.overtaken(way.of, way.to)) is not None:
         return Refusal(why)

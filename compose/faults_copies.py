@@ -29,7 +29,7 @@ def copied(
 ) -> PhysicalCopy:
     """Replace the files of one server by those of another one, which commits more afterwards.
 
-    The copy gets a server_uuid of its own, unless `keeps_uuid`: an image of which nobody removed
+    The copy gets a server_uuid of its own, unless `keeps_uuid`: an image of which no operator removed
     auto.cnf. Both servers are stopped for it, and no channel links them.
     """
     here, there = topology[of], topology[to]

@@ -41,8 +41,13 @@ def wrapped(lines: Iterable[str]) -> str:
     return "\n".join(part for line in lines for part in _wrapped(line))
 
 
+def with_letters(text: str) -> str:
+    """Return a text with a letter for each server_uuid."""
+    return _UUID.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
+
+
 def _wrapped(line: str) -> list[str]:
-    text = _UUID.sub(lambda found: chr(int(found[1] or found[2], 16)), line)
+    text = with_letters(line)
     indent = " " * (len(text) - len(text.lstrip()))
     return textwrap.wrap(
         text,

@@ -28,6 +28,7 @@ def explain(
 
     Exit status: 0 it is known; 3 the text is not known, and what to read instead is shown.
     """
+    from gtid_audit.finding_examples import read_examples
     from topology.catalogue.explanations import READ_INSTEAD, Unexplained
     from topology.catalogue.explanations import explain as look_up
     from topology.catalogue.verdict_table import UnknownCode
@@ -44,11 +45,14 @@ def explain(
 
             show_unexplained(str(problem))
         return exits.status_of(Verdict.UNKNOWN)
+    entry = explanation.entry
+    example = read_examples().get(entry.code) if entry is not None else None
     if as_json:
         document = _document(
             explanation.title, explanation.meaning, explanation.cause, explanation.advice
         )
         document["code"] = explanation.code
+        document["example"] = example.record() if example is not None else None
         for key, sets in (
             ("gtid_sets", explanation.gtid_sets),
             ("computed_sets", explanation.computed_sets),
@@ -59,9 +63,11 @@ def explain(
             ]
         write_json(document)
     else:
-        from gtid_audit.views.explain_text import show_explanation
+        from gtid_audit.views.explain_text import show_example, show_explanation
 
         show_explanation(explanation)
+        if entry is not None:
+            show_example(entry, example)
     return exits.OK
 
 
@@ -76,4 +82,5 @@ def _document(
         "advice": list(advice),
         "gtid_sets": [],
         "computed_sets": [],
+        "example": None,
     }

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gtid_audit.document_types.shared_types import FILES, SEVERITY, document_of
+from gtid_audit.document_types.shared_types import FILES, GRADE, SEVERITY, document_of
 from topology.documents.plain_types import (
     COUNT,
     FLAG,
@@ -33,6 +33,10 @@ SETS_DIFF: Final = document_of(
     both=_DESCRIBED_SET,
 )
 _QUOTED_SET: Final = record_of(what=TEXT, gtid_set=TEXT, gtid_count=COUNT)
+# The texts of a report: `set` has a letter for each server_uuid, and is null if there is none.
+_EXAMPLE: Final = record_of(
+    severity=SEVERITY, grade=GRADE, where=TEXT, what=TEXT, set=TEXT.or_null()
+)
 EXPLANATION: Final = document_of(
     title=TEXT.or_null(),
     code=TEXT.or_null(),
@@ -41,6 +45,7 @@ EXPLANATION: Final = document_of(
     advice=list_of(TEXT),
     gtid_sets=list_of(_QUOTED_SET),
     computed_sets=list_of(_QUOTED_SET),
+    example=_EXAMPLE.or_null(),
 )
 _EPISODE: Final = record_of(
     id=TEXT,

@@ -34,6 +34,7 @@ from topology.catalogue.findings import (
     ClusterAudit,
     Evidence,
     Finding,
+    Grade,
     Severity,
     Strategy,
     Unknown,
@@ -175,7 +176,7 @@ def accepted_parts(findings: Sequence[Finding], *, count: int) -> list[Renderabl
     rows = [
         (
             each.code,
-            Group(_where(each, name_cluster=True), line_of(each.explanation)),
+            Group(where_of(each, name_cluster=True), line_of(each.explanation)),
         )
         for each in findings[:FINDINGS_SHOWN_MAX]
     ]
@@ -222,9 +223,8 @@ def finding_parts(
     labels: Labels = (),
 ) -> list[RenderableType]:
     """Show one finding: where, what, its proof, what to do, and since when if history is known."""
-    title = Text(f"{finding.code} {finding.name}", style=_SEVERITY_STYLE[finding.severity])
-    title.append(f"  {finding.severity.value}, {finding.grade.value}", style=QUIET)
-    where = _where(finding, name_cluster=name_cluster, labels=labels)
+    title = finding_title(finding.code, finding.name, finding.severity, finding.grade)
+    where = where_of(finding, name_cluster=name_cluster, labels=labels)
     rows: list[tuple[str, RenderableType]] = [("where", where)]
     explanation = short_explanation(finding)
     rows.append(("what", line_of(explanation)))
@@ -244,7 +244,14 @@ def finding_parts(
     return [Text(), Rule(title, align="left", characters="─", style=QUIET), labelled(rows)]
 
 
-def _where(finding: Finding, *, name_cluster: bool, labels: Labels = ()) -> Text:
+def finding_title(code: str, name: str, severity: Severity, grade: Grade) -> Text:
+    """Return the heading of a finding: what it is, how severe and how certain."""
+    title = Text(f"{code} {name}", style=_SEVERITY_STYLE[severity])
+    return title.append(f"  {severity.value}, {grade.value}", style=QUIET)
+
+
+def where_of(finding: Finding, *, name_cluster: bool, labels: Labels = ()) -> Text:
+    """Return the servers, the channel and the number of transactions of a finding."""
     ends = [name for name in (finding.source, finding.replica) if name is not None]
     said = [" → ".join(ends)] if ends else []
     if finding.channel:

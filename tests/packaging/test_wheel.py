@@ -14,6 +14,7 @@ import pytest
 
 from compose.native.server import Server
 from compose.native.shapes import Pair
+from gtid_audit.finding_examples import EXAMPLES_FILE
 from tests.tidy.test_tidy import ROOT
 
 UV = Path(sys.executable).parent / "uv"
@@ -92,7 +93,7 @@ def test_the_wheel_has_the_layers_and_nothing_else(wheel: Path) -> None:
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == PACKAGES
     code = [name for name in names if ".dist-info" not in name and not name.endswith(".py")]
     assert all(name.endswith("/py.typed") or name.startswith("gtid_audit/") for name in code), code
-    assert "gtid_audit/api/__init__.py" in names
+    assert {"gtid_audit/api/__init__.py", "gtid_audit/finding_examples.json"} <= {*names}
     architecture = (ROOT / "ARCHITECTURE.md").read_text()
     assert "### Why six names in the wheel" in architecture
 
@@ -108,6 +109,7 @@ def test_the_packages_of_the_wheel_are_those_of_the_project() -> None:
     assert "compose" in folders
     found = {name for name in folders if any(fnmatch(name, each) for each in patterns)}
     assert found == PACKAGES
+    assert EXAMPLES_FILE.name in project["tool"]["setuptools"]["package-data"]["gtid_audit"]
 
 
 @pytest.mark.slow
@@ -158,3 +160,5 @@ def test_uv_installs_it_as_a_tool(
         tmp_path / "bin/gtid-audit", "sets", "count", "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"
     )
     assert (done.returncode, done.stdout) == (0, "5\n")
+    done = run(tmp_path / "bin/gtid-audit", "explain", "H1", "--json")
+    assert json.loads(done.stdout)["example"]["set"] == "A:41-43", "its file is in the package"

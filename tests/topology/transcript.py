@@ -8,6 +8,8 @@ read that far. Below `later` stands what the second reading shows otherwise.
 transactions (different, empty or commit; proved or likely); `uncompared a "reason"`, what they did
 not. Without either, contents were not compared.
 
+`example H1` selects the first finding of H1 as the example of docs/catalogue.md and `explain`.
+
 `consumer c set=A:1-3 server=a` is a consumer, whose set may change (`later=A:1-5`) or not
 (`fixed=yes`), or was not read (`unread="reason"`). transcript_definitions.py has the lines about
 definitions.
@@ -37,7 +39,13 @@ from topology.readings.contents import (
     UnreadContent,
 )
 from topology.readings.dialect import SOURCES_OF_VALUES, dialect_of
-from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogReach, LogStart
+from topology.readings.history_evidence import (
+    CommitRecord,
+    HistoryEvidence,
+    LogReach,
+    LogSearch,
+    LogStart,
+)
 from topology.readings.snapshot import (
     BinaryLog,
     ChannelSnapshot,
@@ -78,6 +86,7 @@ class Scenario:
     policy: Policy
     expected: str
     line: int
+    examples: tuple[str, ...] = ()  # codes
 
 
 @cache
@@ -156,6 +165,7 @@ def _scenario(told: str, expected: str, line: int) -> Scenario:
     differences: list[ContentDifference] = []
     uncompared: list[UnreadContent] = []
     consumers: list[ConsumerReading] = []
+    examples: list[str] = []
     defined = ToldDefinitions(NOON)
     reading, server = first, _Told()
     for text in told.splitlines():
@@ -163,6 +173,8 @@ def _scenario(told: str, expected: str, line: int) -> Scenario:
         match words:
             case []:
                 titles += [text.removeprefix("#").strip()] if text.startswith("#") else []
+            case ["example", *codes]:
+                examples += codes
             case ["policy", *pairs]:
                 policy = _policy(_pairs(pairs))
             case ["later"]:
@@ -201,7 +213,7 @@ def _scenario(told: str, expected: str, line: int) -> Scenario:
         snapshot = snapshot.with_contents(
             ContentReading(NOON, 10, (), tuple(differences), tuple(uncompared))
         )
-    return Scenario(title, snapshot, policy, expected, line)
+    return Scenario(title, snapshot, policy, expected, line, tuple(examples))
 
 
 def _consumer(name: str, pairs: dict[str, str]) -> ConsumerReading:
@@ -335,11 +347,12 @@ def _logs(words: dict[str, str]) -> HistoryEvidence | None:
 
     `first=1/-500`: log 1 was begun then. `A:98=-20#7`: a commit of server 7. `until:A:5-9=2/-600`:
     log 2 is the first that has any of these, and was last written to then. `absent=A:5`: searched
-    for, and in no log.
+    for, and in no log. `before:b:A:5-9=A:5`: of these, only A:5 is before the position of b's
+    channel.
     """
     if not words:
         return None
-    commits, reaches, absent = [], [], GtidSet()
+    commits, reaches, searches, absent = [], [], [], GtidSet()
     first = None
     for key, value in words.items():
         if key == "first":
@@ -355,12 +368,18 @@ def _logs(words: dict[str, str]) -> HistoryEvidence | None:
             closed = NOON + timedelta(seconds=float(seconds))
             reaches.append(LogReach(gtids(key[6:]), f"binlog.{int(number):06}", closed))
             continue
+        if key.startswith("before:"):
+            replica, _, wanted = key[7:].partition(":")
+            searches.append(LogSearch(replica, "", "", gtids(wanted), gtids(value)))
+            continue
         seconds, _, server_id = value.partition("#")
         at = NOON + timedelta(seconds=float(seconds))
         commits.append(
             CommitRecord(gtids(key), int(server_id or 1), at, is_exact=True, logged_at=at)
         )
-    return HistoryEvidence(first, tuple(commits), reaches=tuple(reaches), absent=absent)
+    return HistoryEvidence(
+        first, tuple(commits), searches=tuple(searches), reaches=tuple(reaches), absent=absent
+    )
 
 
 def _settings(facts: dict[str, str]) -> dict[str, str]:

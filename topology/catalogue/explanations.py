@@ -37,6 +37,7 @@ class Explanation:
     code: str | None  # the catalogue code an audit reports for it
     gtid_sets: tuple[QuotedSet, ...] = ()  # quoted in the text
     computed_sets: tuple[QuotedSet, ...] = ()  # from two that are quoted
+    entry: CatalogueEntry | None = None  # the row, if a code was asked for and not a text
 
 
 READ_INSTEAD: Final = (
@@ -122,6 +123,7 @@ def _of_entry(entry: CatalogueEntry) -> Explanation:
         if entry.has_rule
         else (entry.proof,),
         code=entry.code,
+        entry=entry,
     )
 
 

@@ -29,8 +29,8 @@ def copied(
 ) -> PhysicalCopy:
     """Replace the files of one server by those of another one, which commits more afterwards.
 
-    The copy gets a server_uuid of its own, unless `keeps_uuid`: an image of which no operator removed
-    auto.cnf. Both servers are stopped for it, and no channel links them.
+    The copy gets a server_uuid of its own, unless `keeps_uuid`: an image whose auto.cnf was copied
+    too. Both servers are stopped for it, and no channel links them.
     """
     here, there = topology[of], topology[to]
     here.execute(*_OF_THE_COPIED, "INSERT INTO copied.t VALUES (1, 'before')", "FLUSH BINARY LOGS")

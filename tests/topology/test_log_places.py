@@ -582,6 +582,18 @@ def test_what_a_session_of_the_replica_may_have_committed(
     assert found == {name: gtids(text) for name, text in expected.items()}
 
 
+def test_what_a_worker_executes_upstream_is_shown_by_the_log_of_another_server() -> None:
+    """The log of b does not have it yet, and no set of its receiver: d, beside it, has logged it."""
+    graph, servers = three(
+        a={"gtid_executed": GtidSet()},
+        b={"gtid_executed": GtidSet(), "gtid_owned": gtids("A:9, B:9, C:4")},
+        c={"gtid_executed": GtidSet()},
+    )
+    servers["d"] = replace(servers["a"], name="d", gtid_executed=gtids("A:1-9, B:1-9, C:1-4"))
+    found = of_unknown_uuids(graph.edges[1], graph=graph, servers=servers)
+    assert found == {"b": gtids("C:4"), "d": gtids("C:4")}
+
+
 def test_what_was_received_was_not_dropped() -> None:
     """Its server_id was another one; what follows may carry the replica's, and is looked at."""
     graph, servers = three()

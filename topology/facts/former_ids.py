@@ -74,7 +74,8 @@ def _waiting_above(edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnap
     """Return what waits in the relay logs of a replica's source and of the servers above it.
 
     If an applier has read all of it, it has passed what is missing (a RESET): nothing is sent. A
-    member also applies what its group has sent it.
+    member also applies what its group has sent it. What a worker executes, the log of its server
+    does not show yet, and before 5.7 Retrieved_Gtid_Set may not either.
     """
     upstream = graph.upstream_of(edge.source, stopped_too=True) - {edge.source}
     above = [servers[name] for name in (edge.source, *sorted(upstream))]
@@ -84,6 +85,7 @@ def _waiting_above(edge: Edge, *, graph: Graph, servers: Mapping[str, ServerSnap
         for received in (
             *(each.gtid_retrieved for each in server.channels or () if not is_without_work(each)),
             *(() if server.group is None else (server.group.received,)),
+            of_no_server(server.gtid_owned or GtidSet(), servers),
         )
     )
 

@@ -276,6 +276,15 @@ Action: TypeAlias = (
 )
 
 
+def added_by(action: Action) -> GtidSet:
+    """Return the GTIDs that an action itself adds to its server; what then arrives is not in it."""
+    match action:
+        case InjectEmpty() | AppendPurged() | ResetAndPurge() | RedoTransactions():
+            return action.gtids
+        case _:
+            return GtidSet()
+
+
 @keep_last_result
 def simulate(model: Model, action: Action) -> Model:
     """Return the servers after an action, when replication has come to rest.

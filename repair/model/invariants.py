@@ -56,8 +56,10 @@ from repair.model.actions import (
     ResetAndPurge,
     StartChannel,
     UndoRows,
+    added_by,
 )
 from repair.model.emptied_servers import nothing_on_an_emptied_server
+from repair.model.passed_elsewhere import nothing_passed_arrives_elsewhere
 from repair.model.replication_model import Model, below, is_same_server, refused
 from repair.model.semi_sync import until_committed
 
@@ -89,7 +91,7 @@ def only_missing_is_added(before: Model, _after: Model, action: Action) -> Itera
     """Require added & executed == {} on the server where GTIDs are added."""
     if isinstance(action, InjectEmpty) and action.may_be_executed:
         return
-    there = _added(action) & before[action.server].executed
+    there = added_by(action) & before[action.server].executed
     if there:
         yield f"{action.server} already has {there.shortened()}"
 
@@ -103,7 +105,7 @@ def no_future_numbers(before: Model, after: Model, action: Action) -> Iterator[s
     first. That is harmful if another server has executed a GNO of the gap. A GTID set with
     gtid_next (H7) has no such gap.
     """
-    added = _added(action)
+    added = added_by(action)
     uuids = set(added.uuids)
     if not uuids:
         return
@@ -303,7 +305,7 @@ def nothing_is_skipped(before: Model, after: Model, action: Action) -> Iterator[
             continue
         brought = server.executed - before[server.name].executed
         if server.name == action.server:
-            brought -= _added(action)
+            brought -= added_by(action)
         for channel in server.channels:
             source = channel.source or ""
             if channel.running and source in after.servers:
@@ -349,7 +351,7 @@ def groups_are_left_alone(before: Model, _after: Model, action: Action) -> Itera
             " another member)"
         )
     for other in before.servers.values():
-        if other.group_name is not None and _added(action).from_uuid(other.group_name):
+        if other.group_name is not None and added_by(action).from_uuid(other.group_name):
             yield (
                 f"{other.group_name} is the UUID of the group of {other.name}: a GTID of a group"
                 " must not be used up by hand"
@@ -370,6 +372,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     nothing_former_is_applied,
     no_last_copy_is_deleted,
     nothing_is_skipped,
+    nothing_passed_arrives_elsewhere,
     no_channel_gets_stuck,
     groups_are_left_alone,
     nothing_on_an_emptied_server,
@@ -389,11 +392,3 @@ def _started(action: Action) -> tuple[str, ...]:
             return action.restart
         case _:
             return ()
-
-
-def _added(action: Action) -> GtidSet:
-    match action:
-        case InjectEmpty() | AppendPurged() | ResetAndPurge() | RedoTransactions():
-            return action.gtids
-        case _:
-            return GtidSet()

@@ -444,6 +444,7 @@ TARGETS: Sequence[Target] = (
             *(
                 "repair/model/invariants.py",
                 "repair/model/emptied_servers.py",
+                "repair/model/passed_elsewhere.py",
                 "repair/model/replication_model.py",
                 "repair/model/settled_model.py",
                 "repair/model/channel_doubts.py",

@@ -35,7 +35,8 @@ from repair.model.invariants import nothing_without_gtid_is_left_out as unnumber
 from repair.model.invariants import only_missing_is_added as present
 from repair.model.invariants import reset_restores_exactly as restored
 from repair.model.invariants import what_is_started_connects as connects
-from repair.model.replication_model import Model
+from repair.model.passed_elsewhere import nothing_passed_arrives_elsewhere as passed_below
+from repair.model.replication_model import Model, ModelChannel
 from tests.repair.build import UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_table, redone
 from tests.repair.test_channel_strategies import event
@@ -257,3 +258,41 @@ def test_a_failing_receiver_is_not_moved_past_an_event_either() -> None:
     for failing_too, expected in ((True, ["b: its account is refused"]), (False, [])):
         servers = pair(replica=FAILING if failing_too else {})
         assert [*failing(servers, servers, past)] == expected
+
+
+RESET = replace(channel("z"), source=None, retrieved=gtids("a:1-4"), passed=gtids("a:1-4"))
+
+
+@pytest.mark.parametrize(
+    ("received", "action", "complains"),
+    [
+        (RESET, START, True),
+        (replace(RESET, passed=gtids("")), START, False),
+        (replace(RESET, passed=gtids("a:1-3")), START, False),  # c has these
+        (RESET, StopChannel("b", ""), False),
+        # What the step itself commits without content changes no row there.
+        (RESET, InjectEmpty("b", gtids("a:4")), False),
+        (RESET, InjectEmpty("b", gtids("a:5")), False),
+    ],
+)
+def test_what_an_applier_below_has_passed_does_not_arrive_on_another_way(
+    received: ModelChannel, action: Action, *, complains: bool
+) -> None:
+    """c received a:4 over a second channel and was reset, or skipped it: nothing shows which."""
+    servers = pair()
+    servers = servers.replace(
+        replace(servers["c"], channels=(*servers["c"].channels, replace(received, name="two")))
+    )
+    found = [*passed_below(servers, simulate(servers, action), action)]
+    assert bool(found) is complains
+    met = f"c would get {UUIDS['a']}:4, which its applier has passed"
+    assert all(each.startswith(met) for each in found)
+
+
+def test_a_server_fetches_what_its_own_applier_has_passed() -> None:
+    """The answer to its H8: its rows were compared for that."""
+    servers = pair()
+    away = replace(channel("a", runs=False), retrieved=gtids("a:4-5"), passed=gtids("a:4-5"))
+    servers = servers.replace(replace(servers["b"], channels=(away,)))
+    action = AutoPositionOn("b", "", filled=gtids("a:4-5"))
+    assert not [*passed_below(servers, simulate(servers, action), action)]

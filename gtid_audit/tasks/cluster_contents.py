@@ -53,7 +53,7 @@ def look_at_contents(
     back = looked_back(snapshot, chosen, remembered.looks)
     # Of all clusters, because a cluster may have been renamed.
     suspects = held_by_two(snapshot, GtidSet.union_of(remembered.suspects.values()))
-    suspects |= held_by_two(snapshot, reported_here(snapshot, remembered.reported))
+    suspects |= reported_here(snapshot, remembered.reported)
     suspects |= suspects_now(snapshot, chosen)
     suspects |= known_gtids(still_known(snapshot, remembered.every_difference))
     bootstraps = bootstraps_due(snapshot, chosen, remembered.looks)

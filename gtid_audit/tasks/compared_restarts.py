@@ -9,18 +9,23 @@
 3. By cluster: proved differences, and their two servers (known_differences.py).
 4. By server_uuid: GTIDs that a server has and their origin lost (reported_losses.py).
 5. Without the file, the last 24 hours are compared.
+6. Two audits may run at the same time. Each applies its changes to what is stored by then
+   (merged_memory.py), under a lock of the file beside it.
 """
 
+import fcntl
 import json
 import os
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 from uuid import UUID, uuid4
 
 from gtid import GtidError, GtidSet
 from gtid_audit.exits import UsageProblem
+from gtid_audit.tasks.merged_memory import merged
 from topology.documents.content_records import ADDED_TO_DIFFERENCE, DIFFERENCE
 from topology.documents.record_codec import MalformedRecord
 from topology.documents.records import time_from_text, time_to_text
@@ -28,6 +33,7 @@ from topology.questions.contents_to_compare import KnownDifference, Remembered
 
 LOOKS: Final = "_content_looks.json"
 _WRITING: Final = "_content_looks.json.writing-"
+_LOCK: Final = "_content_looks.json.lock"
 LAYOUT: Final = 1
 MALFORMED: Final = (ValueError, TypeError, KeyError, AttributeError, MalformedRecord, GtidError)
 
@@ -55,14 +61,19 @@ def difference_from_plain(plain: dict[str, Any]) -> KnownDifference:
     return KnownDifference(DIFFERENCE.read(difference), (source, replica))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DirectoryMemory:
-    """Memory in a directory of stored runs."""
+    """Memory in a directory of stored runs, for one audit."""
 
     directory: Path
+    _before: Remembered = field(default_factory=Remembered)
 
     def read(self) -> Remembered:
         """See Memory."""
+        self._before = self._stored()
+        return self._before
+
+    def _stored(self) -> Remembered:
         file = self.directory / LOOKS
         try:
             found = json.loads(file.read_text(encoding="utf-8"))
@@ -87,7 +98,24 @@ class DirectoryMemory:
             raise UsageProblem(f"{file}: not a record of earlier audits: {error!r}") from error
 
     def write(self, remembered: Remembered) -> None:
-        """See Memory. The file is replaced as a whole."""
+        """See Memory. The file is replaced as a whole, with what others have stored meanwhile."""
+        with self._locked():
+            self._replace(merged(self._before, remembered, self._stored()))
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        file = self.directory / _LOCK
+        try:
+            descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise UsageProblem(f"{file}: {error.strerror or error}") from error
+
+    def _replace(self, remembered: Remembered) -> None:
         looked_at = {str(uuid): time_to_text(at) for uuid, at in remembered.looks.items()}
         suspects = {cluster: str(gtids) for cluster, gtids in remembered.suspects.items()}
         reported = {str(uuid): str(gtids) for uuid, gtids in remembered.reported.items()}
@@ -101,7 +129,7 @@ class DirectoryMemory:
             },
             "reported": {uuid: reported[uuid] for uuid in sorted(reported)},
         }
-        # A unique name: two audits may write at once. The last one replaces the whole file.
+        # A reader takes no lock: it finds the former file, or this one.
         hidden = self.directory / f"{_WRITING}{uuid4().hex}"
         try:
             with hidden.open("w", encoding="utf-8") as written:

@@ -55,15 +55,48 @@ def test_what_is_remembered_is_kept(tmp_path: Path) -> None:
     assert memory.read() == Remembered(looks, suspects, differences, reported)
     written = (tmp_path / LOOKS).read_text()
     turned = [dict(reversed(each.items())) for each in (looks, suspects, differences, reported)]
+    memory.read()
     memory.write(Remembered(*turned))  # type: ignore[arg-type]  # four kinds of mapping in a list
     assert (tmp_path / LOOKS).read_text() == written
-    assert [file.name for file in tmp_path.iterdir()] == [LOOKS]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [LOOKS, f"{LOOKS}.lock"]
+
+
+def test_an_audit_that_began_earlier_takes_nothing_back(tmp_path: Path) -> None:
+    """It waited for a server of another cluster, and knows nothing of what was stored since."""
+    one, two = KnownDifference(a_difference(), (A, B)), KnownDifference(a_difference(), (B, A))
+    six, seven = (GtidSet.parse(f"{A}:{number}") for number in (6, 7))
+    DirectoryMemory(tmp_path).write(
+        Remembered({A: NOON}, {"shop": six}, {"shop": (one,)}, {B: six})
+    )
+    early, late = DirectoryMemory(tmp_path), DirectoryMemory(tmp_path)
+    before = early.read()
+    late.read()
+    since = NOON + timedelta(minutes=1)
+    both = six | seven
+    late.write(Remembered({A: since}, {"shop": both}, {"shop": (one, two)}, {B: both, A: seven}))
+    # Nothing new: all of it stays. Then what early has settled goes, and no more.
+    early.write(replace(before, looks={A: NOON, B: NOON}))
+    assert DirectoryMemory(tmp_path).read() == Remembered(
+        {A: since, B: NOON}, {"shop": both}, {"shop": (one, two)}, {B: both, A: seven}
+    )
+    early.write(Remembered({A: NOON}, {}, {}, {}))
+    assert DirectoryMemory(tmp_path).read() == Remembered(
+        {A: since, B: NOON}, {"shop": seven}, {"shop": (two,)}, {B: seven, A: seven}
+    )
+
+
+def test_what_an_audit_adds_is_stored_beside_the_rest(tmp_path: Path) -> None:
+    DirectoryMemory(tmp_path).write(Remembered(suspects={"crm": GtidSet.parse(f"{B}:1")}))
+    blind = DirectoryMemory(tmp_path)  # it has read nothing
+    blind.write(Remembered(suspects={"shop": GtidSet.parse(f"{A}:1")}))
+    assert {*DirectoryMemory(tmp_path).read().suspects} == {"crm", "shop"}
 
 
 def test_what_was_kept_before_there_were_suspects_is_read(tmp_path: Path) -> None:
     text = f'{{"layout": 1, "looked_at": {{"{A}": "2026-01-02T12:00:00.000000Z"}}}}'
     (tmp_path / LOOKS).write_text(text)
     assert DirectoryMemory(tmp_path).read() == Remembered({A: NOON}, {})
+    (tmp_path / LOOKS).unlink()
     kept = Remembered(differences={"pair": (KnownDifference(a_difference(), (A, B)),)})
     DirectoryMemory(tmp_path).write(kept)
     document = json.loads((tmp_path / LOOKS).read_text())
@@ -248,8 +281,13 @@ def test_a_difference_is_between_server_uuids(monkeypatch: pytest.MonkeyPatch) -
     for last in ((a, replace(b, server_uuid=UUID(int=7))), (a,)):
         found = found_with(*last)
         assert (found.readings, found.remembered.differences) == ({}, known.differences)
+    # Reset: it may get its former gtid_purged back, with the rows that it had.
     without = found_with(a, replace(b, gtid_executed=GtidSet()))
-    assert (without.readings, without.remembered.differences) == ({}, {})
+    assert (without.readings, without.remembered.differences) == ({}, known.differences)
+    back = found_with(a, b)
+    assert back.readings is not None
+    [carried] = back.readings["pair"].differences
+    assert carried.is_remembered
     silent = found_with(a, with_facts(b, server_uuid=None, gtid_executed=None))
     assert silent.remembered.differences == known.differences
 

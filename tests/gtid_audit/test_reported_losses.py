@@ -66,8 +66,17 @@ def test_what_a_source_lost_is_kept_by_its_holder(monkeypatch: pytest.MonkeyPatc
     assert {each.code for each in findings} >= {"E3"}
     assert reported_by(lost, findings) == BEFORE
     assert reported_by(lost, [replace(each, severity=Severity.INFO) for each in findings]) == {}
+    # What was accepted is the loss.
+    fleet = accepted(str(LOST), code="E3", source="a")
+    found = audit_cluster(lost, fleet).findings
+    assert [each.severity for each in found if each.code == "E3"] == [Severity.INFO]
+    assert reported_by(lost, found) == BEFORE
     unread, remembered, asked = looked(lost, monkeypatch, {})
     assert (unread, remembered.reported, asked) == ([], BEFORE, [])
+    # Each server that has them is a holder, also one that the finding does not name.
+    below = a_server("c", C, f"{A}:1-7", channels=(a_channel("b", B),), **LONG_UP)
+    chain = pair(f"{A}:1-6", below)
+    assert reported_by(chain, findings) == {B: LOST, C: GtidSet.parse(f"{A}:7")}
     # A second audit of the same state reports E3, and not that it could not be compared.
     unread, remembered, _ = looked(lost, monkeypatch, BEFORE)
     assert (unread, remembered.reported) == ([], BEFORE)
@@ -91,6 +100,19 @@ def test_equal_sets_afterwards_are_unknown_until_a_comparison_answers(
     assert f"{A}:8 as lost" in why
     unread, remembered, _ = looked(reused, monkeypatch, BEFORE, answered={("a", "b"): LOST})
     assert (unread, remembered.reported) == ([], {})
+    # What another holder has is the same content: equal, it says nothing of that of a.
+    holder = a_server("c", C, f"{A}:1-9", channels=(a_channel("a", A),), **LONG_UP)
+    both = {B: LOST, C: LOST}
+    unread, remembered, _ = looked(
+        pair(f"{A}:1-9", holder), monkeypatch, both, answered={("b", "c"): LOST}
+    )
+    assert (len(unread), remembered.reported) == (2, both)
+    # While the origin is not there, two holders are not compared, and nothing is forgotten.
+    for away in (pair(f"{A}:1-6", holder), pair("", holder)):
+        unread, remembered, none = looked(away, monkeypatch, both)
+        assert (unread, none) == ([], [])
+        assert all(LOST <= kept for kept in remembered.reported.values())
+        assert remembered.reported.keys() == both.keys()
     # A comparison of two others is not about what b has.
     other = a_server("c", C, f"{A}:1-9", channels=(a_channel("a", A),), **LONG_UP)
     three = pair(f"{A}:1-9", other)
@@ -116,7 +138,7 @@ def test_the_verdict_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("snapshot", "kept"),
     [
-        (pair(f"{A}:1-9", replica=f"{A}:1-6"), {}),  # b does not have them any more
+        (pair(f"{A}:1-9", replica=f"{A}:1-6"), BEFORE),  # b was reset: it may get its set back
         (a_cluster("pair", a_server("a", A, f"{A}:1-9", **LONG_UP)), BEFORE),  # b is away
     ],
 )
@@ -153,6 +175,7 @@ def by_plan(*seen: UUID, **sets: GtidSet) -> Policy:
         (accepted(f"{A}:7-8", cluster="another"), True),
         (accepted(f"{A}:7"), True),
         (accepted(f"{A}:7-8", code="E1"), True),
+        (accepted(f"{A}:7-8", severity=Severity.WARNING), True),  # two contents are critical
         # Until its last day, and of this server.
         (accepted(f"{A}:7-8", expires=NOON.date() - timedelta(days=1)), True),
         (accepted(f"{A}:7-8", replica="c"), True),

@@ -10,7 +10,8 @@ differ. So every audit with a memory (compared_restarts.py)
 2. compares its GTID again, whatever else is due;
 3. replaces it by the new result, if both logs still hold the GTID: the same difference, or none;
 4. otherwise reports it as it was found, graded likely: a repair since then would not be visible;
-5. drops it if one of the two servers does not have the GTID any more.
+5. keeps it silently while one of the two servers does not have the GTID: a server may be reset, and
+   get its former gtid_purged back, with the rows that it had.
 
 The server_uuids identify the servers, whatever names the fleet file now has for them and their
 cluster. If one of them is not there, the difference stays in the file. A server may have been left
@@ -40,15 +41,15 @@ def still_known(
 ) -> tuple[KnownDifference, ...]:
     """Return the differences between servers of a snapshot, with their present names."""
     named = ((each, _named(snapshot, each)) for each in known)
-    return tuple(now for _, now in named if now is not None and not _is_over(snapshot, now))
+    return tuple(now for _, now in named if now is not None and not _is_absent(snapshot, now))
 
 
 def not_here(
     snapshots: Sequence[ClusterSnapshot], known: Iterable[KnownDifference]
 ) -> tuple[KnownDifference, ...]:
-    """Return the differences whose servers are in none of the snapshots."""
+    """Return the differences of which no snapshot has both servers with the GTID."""
     return tuple(
-        each for each in known if all(_named(snapshot, each) is None for snapshot in snapshots)
+        each for each in known if not any(still_known(snapshot, (each,)) for snapshot in snapshots)
     )
 
 
@@ -102,8 +103,8 @@ def _named(snapshot: ClusterSnapshot, known: KnownDifference) -> KnownDifference
     return replace(known, difference=replace(difference, source=source, replica=replica))
 
 
-def _is_over(snapshot: ClusterSnapshot, known: KnownDifference) -> bool:
-    """Return whether one of its servers is known not to have the GTID any more."""
+def _is_absent(snapshot: ClusterSnapshot, known: KnownDifference) -> bool:
+    """Return whether one of its servers is known not to have the GTID now."""
     ends = {known.difference.source.server, known.difference.replica.server}
     return any(
         each.gtid_executed is not None and known.difference.gtid not in each.gtid_executed

@@ -2,22 +2,26 @@
 
 How it works
 ------------
-An audit reports GTIDs that a server has and their origin lost, or has not reached (REUSED). Later
+An audit reports GTIDs that servers have and their origin lost, or has not reached (REUSED). Later
 the origin commits other transactions under them. Then all sets are equal and no finding reports
-them, although the rows differ. The comparison of contents finds that (E4), unless the server that
-had them first has them in no binary log: it purged the log, or does not log what it receives. So an
-audit with a memory (compared_restarts.py)
+them, although the rows differ. The comparison of contents finds that (E4), unless the servers that
+had them first have them in no binary log: they purged the log, or do not log what they receive. So
+an audit with a memory (compared_restarts.py)
 
-1. keeps the GTIDs of such findings, by the server_uuid of the server that has them;
-2. compares them as soon as another server has them and no finding reports them;
-3. forgets them once a comparison with any server answered, or once this server does not have them;
+1. keeps the GTIDs of such findings, accepted ones too, by the server_uuid of each server that has
+   them: its *holders*;
+2. compares them as soon as a server has them that is no holder, and no finding reports them;
+3. forgets them once a comparison with such a server answered. What two holders have is one content,
+   and shows nothing of the other one;
 4. otherwise says that the contents are not known, so the verdict is UNKNOWN. It stays so while no
    accepted finding (E4 of this server) and no record of a repair has the GTIDs.
 
-A server that was rebuilt has another server_uuid, and nothing is kept of it.
+A holder may lose its GTIDs for a while (RESET, then the former gtid_purged): they are kept. A
+server with another server_uuid is another server, and nothing is kept of it.
 
-Benign cause that looks the same: the transactions were redone on the origin, by hand, under the
-same GTIDs. The logs do not show it, so it is UNKNOWN, not E4.
+Benign causes that look the same: the transactions were redone on the origin, by hand, under the
+same GTIDs; or a holder was rebuilt and kept its server_uuid. The logs do not show it, so it is
+UNKNOWN, not E4.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +31,7 @@ from uuid import UUID
 
 from gtid import GtidSet
 from topology.catalogue.findings import Finding, Severity
-from topology.facts.accepted_findings import ANY_SERVER
+from topology.facts.accepted_findings import ANY_SERVER, severity_before
 from topology.policy import Policy
 from topology.questions.contents_to_compare import Looked
 from topology.readings.contents import UnreadContent
@@ -38,35 +42,43 @@ REUSED: Final = frozenset({"E3", "E6", "H7", "J3"})
 _TEXT: Final = (
     "an earlier audit reported {gtids} as lost by another server, or unknown to it. Servers have"
     " them now under equal sets, and the logs of {name} do not have them: the contents were not"
-    " compared. Compare the rows (gtid-audit repair check-data), then accept E4 of this set"
+    " compared. Compare the rows (gtid-audit repair check-data), then accept E4 of this set, with"
+    " severity critical"
 )
 
 
 def reported_by(snapshot: ClusterSnapshot, findings: Iterable[Finding]) -> dict[UUID, GtidSet]:
-    """Return what findings report, by the server_uuid of the server that has it."""
-    uuids = {each.name: each.server_uuid for each in snapshot.last}
-    found: dict[UUID, GtidSet] = {}
-    for each in findings:
-        uuid = uuids.get(each.replica or "")
-        if each.code in REUSED and each.severity is not Severity.INFO and uuid is not None:
-            found[uuid] = found.get(uuid, GtidSet()) | each.gtid_set
-    return found
+    """Return what findings report, by the server_uuid of each server that has it.
+
+    An accepted finding counts: what is accepted is the loss, not what its origin makes of it.
+    """
+    lost = GtidSet.union_of(
+        each.gtid_set
+        for each in findings
+        if each.code in REUSED and severity_before(each) is not Severity.INFO
+    )
+    held = ((each.server_uuid, lost & (each.gtid_executed or GtidSet())) for each in snapshot.last)
+    return {uuid: gtids for uuid, gtids in held if uuid is not None and gtids}
 
 
 def reported_here(snapshot: ClusterSnapshot, reported: Mapping[UUID, GtidSet]) -> GtidSet:
-    """Return all that was reported of servers of a snapshot."""
-    return GtidSet.union_of(gtids for _, _, gtids in _known_servers(snapshot, reported))
+    """Return what a holder and a server that is none both have: it is to be compared."""
+    found = GtidSet()
+    for server, _, gtids in _known_servers(snapshot, reported):
+        held = gtids & (server.gtid_executed or GtidSet())
+        found |= held & _of_others(snapshot, reported, server)
+    return found
 
 
 def still_open(
     snapshot: ClusterSnapshot, looked: Looked, reported: Mapping[UUID, GtidSet]
 ) -> dict[UUID, GtidSet]:
     """Return what stays to be kept of the servers of a snapshot, after a comparison."""
-    kept: dict[UUID, GtidSet] = {}
-    for server, uuid, gtids in _known_servers(snapshot, reported):
-        held = gtids if server.gtid_executed is None else gtids & server.gtid_executed
-        kept[uuid] = held - _answered(looked, server.name)
-    return kept
+    holders = {each.name: gtids for each, _, gtids in _known_servers(snapshot, reported)}
+    return {
+        uuid: gtids - _answered(looked, server.name, holders)
+        for server, uuid, gtids in _known_servers(snapshot, reported)
+    }
 
 
 def not_compared(
@@ -82,19 +94,30 @@ def not_compared(
     `present`: the findings about the sets of the same snapshot.
     """
     shown = GtidSet.union_of(
-        each.gtid_set for each in present if each.severity is not Severity.INFO
+        each.gtid_set for each in present if severity_before(each) is not Severity.INFO
     )
     kept = still_open(snapshot, looked, reported)
     found = []
     for server, uuid, _ in _known_servers(snapshot, reported):
-        others = GtidSet.union_of(
-            each.gtid_executed or GtidSet() for each in snapshot.last if each is not server
-        )
-        left = kept[uuid] & others - shown - _accepted(policy, server, uuid)
+        left = kept[uuid] & (server.gtid_executed or GtidSet())
+        left &= _of_others(snapshot, reported, server)
+        left -= shown | _accepted(policy, server, uuid)
         if left:
             text = _TEXT.format(gtids=left.shortened(), name=server.name)
             found.append(UnreadContent(server.name, text))
     return tuple(found)
+
+
+def _of_others(
+    snapshot: ClusterSnapshot, reported: Mapping[UUID, GtidSet], holder: ServerSnapshot
+) -> GtidSet:
+    """Return what other servers have, each without what was reported of it."""
+    found = GtidSet()
+    for each in snapshot.last:
+        if each is not holder and each.gtid_executed is not None:
+            known = GtidSet() if each.server_uuid is None else reported.get(each.server_uuid)
+            found |= each.gtid_executed - (known or GtidSet())
+    return found
 
 
 def _known_servers(
@@ -106,8 +129,14 @@ def _known_servers(
             yield server, uuid, reported[uuid]
 
 
-def _answered(looked: Looked, name: str) -> GtidSet:
-    return GtidSet.union_of(gtids for pair, gtids in looked.answered.items() if name in pair)
+def _answered(looked: Looked, name: str, holders: Mapping[str, GtidSet]) -> GtidSet:
+    """Return what was compared between a holder and servers that are none."""
+    found = GtidSet()
+    for pair, gtids in looked.answered.items():
+        if name in pair:
+            [other] = {*pair} - {name}
+            found |= gtids - holders.get(other, GtidSet())
+    return found
 
 
 def _accepted(policy: Policy, server: ServerSnapshot, uuid: UUID) -> GtidSet:
@@ -126,6 +155,7 @@ def _accepted(policy: Policy, server: ServerSnapshot, uuid: UUID) -> GtidSet:
         each.gtid_set
         for each in policy.accepted_findings
         if each.code == "E4"
+        and each.severity is Severity.CRITICAL  # two contents may be under them
         and each.cluster in (None, server.cluster)
         and {server.name, ANY_SERVER} & {each.source, each.replica}
         and day <= each.expires

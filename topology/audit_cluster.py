@@ -47,6 +47,7 @@ def audit_cluster(
             cluster=snapshot.cluster,
             acceptance=Acceptance(facts.policy.accepted, snapshot.last, snapshot.contents),
             others=tuple(found),
+            entries=entries,
         )
         found += with_acceptance(differing, entries)
     found += with_acceptance(later_findings(facts, tuple(found)), entries)

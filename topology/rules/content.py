@@ -15,6 +15,7 @@ from gtid import GtidSet
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity
 from topology.catalogue.verdict_table import entry_of
 from topology.facts.accepted import NOTHING_ACCEPTED, Acceptance, Decision
+from topology.facts.accepted_findings import AcceptedFinding
 from topology.readings.contents import (
     ContentDifference,
     ContentReading,
@@ -56,14 +57,15 @@ def same_gtid_different_content(
     cluster: str,
     acceptance: Acceptance = NOTHING_ACCEPTED,
     others: Sequence[Finding] = (),
+    entries: Sequence[AcceptedFinding] = (),
 ) -> Iterator[Finding]:
     """Yield E4: two servers hold different transactions under one GTID.
 
     `others` are the findings on the readings: an errant transaction may explain why rows drifted.
 
-    A pair of servers has one E4. What the operator has accepted is a finding of its own only if the
-    pair does not differ otherwise. In the other case the finding's set omits it, and the text
-    mentions it.
+    A pair of servers has one E4. What the operator has accepted, by a repair or by an entry of the
+    fleet file (`entries`), is a finding of its own only if nothing above info differs otherwise. In
+    the other case the finding's set omits it, and the text mentions it.
     """
     ordered = sorted(contents.differences, key=_servers)
     for _, group in groupby(ordered, key=_servers):
@@ -81,6 +83,11 @@ def same_gtid_different_content(
         notes = [_accepted(plan, found) for plan, found in sorted(accepted.items())]
         notes += [_not_accepted(decision, found) for decision, found in refused.items()]
         note = " ".join(notes)
+        open_ = [each for each in differences if not _is_covered(each, contents, cluster, entries)]
+        if len(open_) < len(differences) and any(is_above_info(each.difference) for each in open_):
+            covered = GtidSet.of(each.gtid for each in differences if each not in open_)
+            note = f"{note} {covered.shortened()} accepted by the fleet file.".lstrip()
+            differences = open_
         if differences:
             kinds = {each.difference for each in differences}
             worst = next(kind for kind in Difference if kind in kinds)
@@ -96,6 +103,19 @@ def same_gtid_different_content(
         else:
             shown = sorted(chain.from_iterable(accepted.values()), key=lambda each: each.gtid)
             yield replace(_finding(contents, cluster, shown, note), strategies=())
+
+
+def _is_covered(
+    each: ContentDifference,
+    contents: ContentReading,
+    cluster: str,
+    entries: Sequence[AcceptedFinding],
+) -> bool:
+    """Return whether an entry of the fleet file covers a difference by itself."""
+    if not any(entry.code == "E4" for entry in entries):
+        return False
+    alone = replace(_finding(contents, cluster, [each], ""), severity=_SEVERITY[each.difference])
+    return any(entry.is_about(alone) and not entry.why_not(alone) for entry in entries)
 
 
 def is_above_info(difference: Difference) -> bool:

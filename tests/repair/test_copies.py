@@ -5,7 +5,9 @@ test_copies_live.py does what the texts state on real servers.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -195,3 +197,18 @@ def test_a_service_restores_by_its_own_tools(vendors: tuple[Vendor | None, Vendo
     assert text.startswith("restore b from a new snapshot or backup of a with the tools of its")
     assert "CLONE" not in text
     assert copying(of("a", NEW, Vendor.PERCONA), of("b", NEW), own=gtids("")).count("CLONE IN")
+
+
+def test_the_page_names_the_privileges_and_options_of_the_texts() -> None:
+    page = (Path(__file__).parents[2] / "docs/repair-copy.md").read_text()
+    clone = copying(of("a", NEW), of("b", NEW), own=gtids("b:1"))
+    dump = copying(of("a", OLD), of("b", OLD), own=gtids(""))
+    for pattern, text in (
+        (r"[A-Z_]+_ADMIN", clone),
+        (r"--(?:master-data=2|default-character-set=utf8mb4)", dump),
+        (r"RESET MASTER|FLUSH LOCAL PRIVILEGES", dump),
+        (r"auto\.cnf|error 3707|super_read_only must be OFF", clone),
+    ):
+        named = set(re.findall(pattern, text))
+        assert named
+        assert not [each for each in named if each not in page]

@@ -188,9 +188,14 @@ def test_a_clone_keeps_the_server_uuid_and_ends_the_logs(pair97: Pair, tmp_path:
     _arrives(a, b)
 
 
-def test_tables_of_other_engines_are_listed_before_a_clone(pair97: Pair) -> None:
+def test_tables_of_other_engines_are_listed_before_a_clone(
+    pair97: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command of docs/repair-copy.md prints the text that begins with the query."""
     pair97.a.execute("CREATE DATABASE mixed", "CREATE TABLE mixed.old (n INT) ENGINE = MyISAM")
     faults.purge_under_stopped_replica(pair97)
+    assert run(["repair", "plan", "--pair", pair97.a.dsn, pair97.b.dsn]) == 1
+    assert "CLONE INSTANCE FROM" in " ".join(capsys.readouterr().out.split())
     text = _reclone(examine(pair97).plan())
     [listing] = statements_of(pair97, text, user="", password="")[:1]
     assert pair97.a.query(listing) == [("mixed", "old", "MyISAM")]

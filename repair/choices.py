@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from itertools import combinations
 
 from repair.model.replication_model import Model
-from repair.model.strategy_case import is_seen_in_part
+from repair.model.strategy_case import KnownBeside, is_seen_in_part
 from repair.plan_parts import about
 from repair.strategies.done_by_hand import by_hand
 from repair.strategies.strategy_registry import PLANNERS
@@ -29,6 +29,7 @@ def check_choices(
     choices: Mapping[str, str],
     finding_ids: Collection[str] | None,
     model: Model,
+    beside: KnownBeside,
 ) -> None:
     """Raise UnknownChoice for the first choice that matches nothing in the audit, or conflicts."""
     by_id = {finding.id: finding for finding in audit.findings}
@@ -56,7 +57,7 @@ def check_choices(
             )
         if name not in PLANNERS:
             finding = next(each for each in audit.findings if key in (each.id, each.code))
-            text = by_hand(name, finding, model)
+            text = by_hand(name, finding, model, beside)
             raise UnknownChoice(f"{name} has no script; by hand: {text}")
     _check_each_gtid_has_one(audit, choices)
 

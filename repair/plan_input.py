@@ -14,7 +14,7 @@ from repair.model.actions import Action, MakeRowsAlike, RedoTransactions
 from repair.model.initial_model import executed_by, known_servers, start_model
 from repair.model.missing_on import meant_to_arrive
 from repair.model.replication_model import Model
-from repair.model.strategy_case import Case, LogEvidence, OtherFinding
+from repair.model.strategy_case import Case, KnownBeside, LogEvidence, OtherFinding
 from repair.model.unseen_replicas import UnseenReplica, unseen_replicas
 from repair.strategies.kept_out import may_come_first
 from topology.catalogue.findings import ClusterAudit, Finding
@@ -81,6 +81,11 @@ class PlanInput:
             gaps=_by_replica(audit, HOLES),
             extras=_by_replica(audit, EXTRA),
         )
+
+    @property
+    def beside(self) -> KnownBeside:
+        """Return what manual instructions may use beside their finding and the servers."""
+        return KnownBeside(self.audit.findings, self.evidence.locks)
 
     def chosen(self, finding: Finding) -> str | None:
         """Return the strategy that the operator selected for a finding; None if there is none."""

@@ -15,7 +15,7 @@ from repair.model.actions import (
     StartChannel,
 )
 from repair.model.replication_model import Model, ModelServer
-from repair.model.strategy_case import UNREPORTED, LogEvidence
+from repair.model.strategy_case import UNREPORTED, KnownBeside, LogEvidence
 from repair.model.unseen_replicas import UnseenReplica, unseen_below
 from repair.repair_plan import (
     Afterwards,
@@ -28,7 +28,7 @@ from repair.repair_plan import (
     differing_rows,
 )
 from repair.scripts.steps import Step
-from repair.strategies.done_by_hand import by_hand
+from repair.strategies.done_by_hand import also_by_hand, by_hand
 from repair.strategies.refused_before import fits_by_now
 from repair.strategies.strategy_registry import LEAVING_OUT, PLANNERS
 from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity
@@ -130,19 +130,24 @@ def in_short(finding: Finding) -> str:
     return f"{finding.code} {finding.name}, {about(finding)}{gtids}"
 
 
-def left_out(name: str, finding: Finding, model: Model, *, chosen: str) -> str:
+def left_out(name: str, finding: Finding, model: Model, beside: KnownBeside, *, chosen: str) -> str:
     """Return why a strategy was not used when another one was."""
     if name not in PLANNERS:
-        return f"it has no script; by hand: {by_hand(name, finding, model)}"
+        return f"it has no script; by hand: {by_hand(name, finding, model, beside)}"
     return f"{chosen} has priority; the risk of {name}: {STRATEGIES[name].risk}"
 
 
-def not_planned(finding: Finding, refusals: Mapping[str, str], model: Model) -> NotPlanned:
+def not_planned(
+    finding: Finding, refusals: Mapping[str, str], model: Model, beside: KnownBeside
+) -> NotPlanned:
     """Return a finding without steps, with the reasons and a manual instruction."""
     reasons = [f"{name}: {why}" for name, why in refusals.items() if name in PLANNERS]
     manual = [
-        f"{name}: {by_hand(name, finding, model)}" for name in refusals if name not in PLANNERS
+        f"{name}: {by_hand(name, finding, model, beside)}"
+        for name in refusals
+        if name not in PLANNERS
     ]
+    manual += also_by_hand(finding, model, beside)
     if not reasons:
         reasons = ["none of its strategies has a script" if manual else _nothing_to_run(finding)]
     tried = refusals.keys() & {_LEAVES_OUT, *variants_of(_LEAVES_OUT)}

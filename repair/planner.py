@@ -137,7 +137,7 @@ def plan_repair(
     given = PlanInput.of(
         snapshot, audit, choices or {}, evidence or LogEvidence(), policy or Policy()
     )
-    check_choices(audit, given.choices, finding_ids, given.started)
+    check_choices(audit, given.choices, finding_ids, given.started, given.beside)
     selected = [
         finding for finding in audit.findings if finding_ids is None or finding.id in finding_ids
     ]
@@ -332,7 +332,8 @@ class _Work:
             assumed=tuple(assumed(server) for server in self.given.known.values()),
             not_chosen=tuple(self.not_chosen),
             not_planned=tuple(
-                not_planned(finding, self.refusals[finding.id], self.model) for finding in ordered
+                not_planned(finding, self.refusals[finding.id], self.model, self.given.beside)
+                for finding in ordered
             ),
             warnings=(*dict.fromkeys(self.warnings), *self._blind_spots(), *self._left()),
             rows=tuple(rows_shown(self.given.audit, self.given.evidence)),
@@ -365,7 +366,7 @@ class _Work:
         for strategy in finding.strategies:
             if strategy.name != name:
                 why = refused.get(strategy.name) or left_out(
-                    strategy.name, finding, self.model, chosen=name
+                    strategy.name, finding, self.model, self.given.beside, chosen=name
                 )
                 self.not_chosen.append(NotChosen(finding.id, strategy.name, why))
 

@@ -77,6 +77,7 @@ _SESSION: Final = record_of(
     seconds=NUMBER.or_null(),
     query=TEXT.or_null(),
     transaction_seconds=NUMBER.or_null(),
+    transaction_rows=NUMBER.or_null(),
     gtid=TEXT.or_null(),
     channel=TEXT.or_null(),
     worker=NUMBER.or_null(),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from gtid_audit.exits import UsageProblem
@@ -11,7 +12,7 @@ from gtid_audit.tasks.rows_after_repair import rows_after
 from gtid_audit.tasks.unfinished_repairs import left_by_unfinished
 from repair.adapters.apply_plan import PlanApplier
 from repair.adapters.journal import AtWork, Journal, JournalWriter
-from repair.adapters.plan_files import read_directory
+from repair.adapters.plan_files import read_directory, record_applied
 from repair.applying.audit_afterwards import compare_with_plan, made_alike
 from repair.applying.procedures_applied import (
     AppliedProcedure,
@@ -21,6 +22,7 @@ from repair.applying.procedures_applied import (
 )
 from repair.applying.written_plan import PlannedScript, UnusablePlan, WrittenPlan
 from topology.adapters.sqlite_files import UnusableFile
+from topology.facts.accepted import APPLIED_FILE, NotAPlan
 from topology.readings.target import ServerTarget
 
 
@@ -98,8 +100,25 @@ class Application:
             earlier = left_by_unfinished(self.journal, self.procedure, plan)
             verdict, text = compare_with_plan(found.audit, plan, rows, earlier)
             self._write(writer, EventKind.AUDITED, text)
-            self._write(writer, EventKind.DONE, f"all {len(plan.scripts)} scripts are done")
+            done_text = f"all {len(plan.scripts)} scripts are done{self._recorded()}"
+            self._write(writer, EventKind.DONE, done_text)
             writer.enter(ProcedureState.DONE, text, verdict=verdict)
+
+    def _recorded(self) -> str:
+        """Record beside the plan who applied it; return why that failed, as text."""
+        directory = Path(self.procedure.directory)
+        try:
+            record_applied(
+                directory,
+                plan_id=self.repair.plan.id,
+                procedure=self.procedure.id,
+                operator=operator(),
+                at=datetime.now(UTC),
+            )
+        except (OSError, NotAPlan) as error:
+            why = getattr(error, "strerror", None) or error
+            return f"; audits will not show who applied them: {directory / APPLIED_FILE}: {why}"
+        return ""
 
     def _write(self, writer: JournalWriter, kind: EventKind, text: str) -> None:
         self.say(writer.write(kind, text))

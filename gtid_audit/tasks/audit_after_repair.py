@@ -9,6 +9,7 @@ from gtid_audit.operands.cluster_to_read import ClusterToRead
 from gtid_audit.operands.plan_servers import PlanServers
 from gtid_audit.operands.scope_of_definitions import wanted_by
 from gtid_audit.tasks.audited_cluster import AuditedCluster, read_and_audit
+from gtid_audit.tasks.procedure_journal import operator
 from repair.applying.procedures_applied import AppliedProcedure
 from repair.applying.written_plan import WrittenPlan
 from topology.adapters.collect import CollectLimits
@@ -43,7 +44,10 @@ class AuditAfter:
             Path(each.removeprefix(_ACCEPTED)) for each in words if each.startswith(_ACCEPTED)
         ]
         policy = _policy(procedure)
-        accepted = read_accepted([*earlier, Path(procedure.directory)])
+        *others, ours = read_accepted([*earlier, Path(procedure.directory)])
+        # Its record is written when all scripts are done.
+        by = tuple(dict.fromkeys((*ours.applied_by, operator())))
+        accepted = (*others, replace(ours, applied_by=by))
         cluster = ClusterToRead(
             name=plan.cluster,
             targets=tuple(targets.values()),

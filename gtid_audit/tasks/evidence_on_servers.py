@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from gtid_audit.tasks.audited_cluster import AuditedCluster
 from repair import LogEvidence
+from repair.strategies.blocking_sessions import BLOCKED
 from topology.readings.target import ServerTarget
 
 
@@ -34,6 +35,7 @@ def with_servers_queried(
 ) -> LogEvidence:
     """Return the evidence with what the servers answer; `seconds_max` applies to each of them."""
     evidence = _with_connected(evidence, read, targets, seconds_max)
+    evidence = _with_locks(evidence, read, targets, seconds_max)
     return _with_side_effects(evidence, read, targets, seconds_max)
 
 
@@ -50,6 +52,21 @@ def _with_connected(
 
     connected, unread = read_connected_replicas(read.snapshot, targets, seconds_max=seconds_max)
     return replace(evidence, connected=connected, connected_unread=unread)
+
+
+def _with_locks(
+    evidence: LogEvidence,
+    read: AuditedCluster,
+    targets: Mapping[str, ServerTarget],
+    seconds_max: float,
+) -> LogEvidence:
+    """Query which sessions block the appliers that wait; import the modules only if one does."""
+    if not any(each.code in BLOCKED for each in read.audit.findings):
+        return evidence
+    from repair.adapters.locks_there import read_blocking_locks
+
+    found = read_blocking_locks(read.audit.findings, targets, seconds_max=seconds_max)
+    return replace(evidence, locks=found)
 
 
 def _with_side_effects(

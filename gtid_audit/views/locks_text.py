@@ -112,8 +112,10 @@ def _name(session: LockSession) -> str:
 
 
 def _state(session: LockSession) -> str:
-    open_for = session.transaction_seconds
+    open_for, rows = session.transaction_seconds, session.transaction_rows
     transaction = "" if open_for is None else f", transaction open{_for(open_for)}"
+    if rows:
+        transaction += f" with {counted(rows, 'changed row')}"
     return f": {session.state or session.command}{_for(session.seconds)}{transaction}"
 
 

@@ -30,14 +30,8 @@ class ServerLocks:
         return end_of(wait, self.waits)
 
     def kills(self, wait: LockWait) -> tuple[str, ...]:
-        """Return what ends the sessions at the end of a chain.
-
-        It is empty if a thread of replication holds the lock, or if it is not certain which session
-        does: a KILL of the wrong one only rolls back its work.
-        """
-        end = self.end(wait)
-        clients = [each for each in end.sessions if not each.is_replication]
-        return tuple(f"KILL {each.session_id};" for each in clients if end.is_certain)
+        """Return what ends the sessions at the end of a chain, as far as that is certain."""
+        return tuple(f"{each.kill};" for each in self.end(wait).to_kill)
 
 
 def locks_of(server: str, reading: LockReading, unread: Sequence[UnreadFact]) -> ServerLocks:
@@ -100,6 +94,7 @@ def _session(session: LockSession) -> dict[str, Any]:
         "seconds": session.seconds,
         "query": session.query or None,
         "transaction_seconds": session.transaction_seconds,
+        "transaction_rows": session.transaction_rows,
         "gtid": session.gtid or None,
         "channel": session.channel,
         "worker": session.worker,

@@ -23,6 +23,7 @@ are hidden. Rows of tables may be in it: its mode is 0600.
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import sqlite3
@@ -268,7 +269,7 @@ class JournalWriter:
 
         Raises UnusableJournal.
         """
-        shown = text if len(text) <= _TEXT_CHARACTERS_MAX else text[:_TEXT_CHARACTERS_MAX] + "…"
+        shown = _shortened(text)
         at = datetime.now(UTC)
         level = "NORMAL" if kind is EventKind.SENT else "FULL"
         self._execute(f"PRAGMA synchronous = {level}")
@@ -325,6 +326,18 @@ class JournalWriter:
             return self._database.execute(statement, values)
         except sqlite3.Error as error:
             raise UnusableJournal(f"{self._path}: {in_words(error, _FORMAT)}") from error
+
+
+def _shortened(text: str) -> str:
+    """Return a text that fits the journal; a cut one ends with the length and digest of the whole.
+
+    The digest shows whether a statement of a script is the one that was sent. Passwords are hidden
+    before: a digest of one could be guessed.
+    """
+    if len(text) <= _TEXT_CHARACTERS_MAX:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return f"{text[:_TEXT_CHARACTERS_MAX]}… (cut: {len(text):,} characters, SHA-256 {digest})"
 
 
 def _row(procedure: AppliedProcedure) -> tuple[object, ...]:

@@ -14,6 +14,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Container, Iterable
+from datetime import datetime
 from pathlib import Path
 
 from repair.applying.written_plan import UnusablePlan, WrittenPlan, read_plan
@@ -21,6 +22,7 @@ from repair.model.strategy_case import StreamedContent
 from repair.render import PLAN, RUNBOOK, render_files
 from repair.repair_plan import Plan
 from repair.sql.guard import without_measured
+from topology.facts.accepted import APPLIED_FILE, applied_by_from_text
 
 _FILE_MODE = 0o600
 
@@ -93,6 +95,37 @@ def read_directory(directory: Path) -> tuple[WrittenPlan, dict[str, str]]:
     return plan, scripts
 
 
+def record_applied(
+    directory: Path, *, plan_id: str, procedure: str, operator: str, at: datetime
+) -> None:
+    """Record beside a plan who applied it. An audit that accepts the plan shows it.
+
+    The record is replaced as a whole, so that it is never read in part.
+
+    Raises:
+        NotAPlan: the record that is there is damaged. It is not changed.
+        OSError: it cannot be written.
+    """
+    path = directory / APPLIED_FILE
+    earlier = []
+    if path.exists():
+        there = path.read_bytes().decode(errors="replace")
+        applied_by_from_text(there, plan_id)
+        earlier = json.loads(there)["applied"]
+    now = {
+        "plan_id": plan_id,
+        "procedure": procedure,
+        "operator": operator,
+        "at": at.isoformat(timespec="seconds"),
+    }
+    text = json.dumps({"applied": [*earlier, now]}, indent=2) + "\n"
+    made = directory / f".{APPLIED_FILE}.{procedure}"
+    made.unlink(missing_ok=True)
+    _write(made, (text.encode(),))
+    made.replace(path)
+    _sync(directory)
+
+
 def _unchanged(script: bytes, sha256: str) -> str:
     if hashlib.sha256(script).hexdigest() != sha256:
         raise UnusablePlan(
@@ -123,6 +156,8 @@ def _content(directory: Path, streams: Container[str]) -> dict[str, str] | None:
     for path in directory.iterdir():
         if not path.is_file():
             return None
+        if APPLIED_FILE in path.name:  # written later: the plan is the same
+            continue
         if path.name in streams:
             found[path.name] = ""
             continue

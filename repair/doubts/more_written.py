@@ -6,7 +6,8 @@
 2. What the account of the audit may not see does not refuse a plan. The script queries again with
    its own account, and also checks whether that account would see triggers.
 3. Events of the event scheduler may write the same rows between the plan and its scripts, or while
-   they run: a warning, because no one knows what an event will write.
+   they run: a warning, because no one knows what an event will write. So may events that the
+   account of the audit does not see, or of a server that could not be asked.
 4. Pure: repair/adapters/side_effects_there.py and events_there.py query the servers.
 """
 
@@ -14,19 +15,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from repair.content.side_effects import SideEffects
+from repair.content.side_effects import ScheduledEvents, SideEffects
 from repair.content.transaction_content import first_of
-from repair.model.actions import Action, MakeRowsAlike, RedoTransactions, UndoRows
+from repair.model.actions import Action, MakeRowsAlike, RedoTransactions, ResetAndPurge, UndoRows
 from repair.model.strategy_case import Outcome, Refusal
 from repair.scripts.row_procedures import rules_asked
 
-_WRITING: Final = (MakeRowsAlike, RedoTransactions, UndoRows)
+_WRITING: Final = (MakeRowsAlike, RedoTransactions, ResetAndPurge, UndoRows)
 
 
 def unless_more_is_written(
     outcome: Outcome,
     effects: Mapping[str, tuple[SideEffects, ...]],
-    events: Mapping[str, tuple[str, ...]],
+    events: Mapping[str, ScheduledEvents],
 ) -> Outcome:
     """Refuse to write rows of a table with side effects, and warn of events of the scheduler.
 
@@ -47,17 +48,44 @@ def unless_more_is_written(
 
 
 def events_that_run(
-    actions: Iterable[Action], events: Mapping[str, tuple[str, ...]]
+    actions: Iterable[Action], events: Mapping[str, ScheduledEvents]
 ) -> Iterator[str]:
-    """Yield a warning for each server on which rows are written and events run."""
-    for name in dict.fromkeys(each.server for each in actions if isinstance(each, _WRITING)):
-        if found := events.get(name):
-            yield (
-                f"event_scheduler is ON on {name}, and these events are enabled there:"
-                f" {first_of(found)}. One that writes while the scripts run may change rows that"
-                f" the plan has compared. Run `SET GLOBAL event_scheduler = OFF` on {name} first,"
-                " and `SET GLOBAL event_scheduler = ON` after the last script"
-            )
+    """Yield a warning for each server on which events run, or may run, beside what is written."""
+    written = [each for each in actions if isinstance(each, _WRITING)]
+    for name in dict.fromkeys(each.server for each in written):
+        found = events.get(name)
+        if found is None or not (what := _running(name, found)):
+            continue
+        here = [each for each in written if each.server == name]
+        harms = []
+        if any(not isinstance(each, ResetAndPurge) for each in here):
+            harms.append("may change rows that the plan has compared")
+        if any(isinstance(each, ResetAndPurge) for each in here):
+            harms.append("may commit what the reset then deletes from the binary logs")
+        yield (
+            f"{what} One that writes before or while the scripts run {' and '.join(harms)}. Run"
+            f" `SET GLOBAL event_scheduler = OFF` on {name} first, and `SET GLOBAL event_scheduler"
+            " = ON` after the last script"
+        )
+
+
+def _running(name: str, events: ScheduledEvents) -> str:
+    """Return which events run on a server, or that this is not known; empty if none runs."""
+    if events.unread:
+        return f"it could not be read whether events run on {name}: {events.unread}."
+    hidden = "the account of the audit has no EVENT ON *.*"
+    if events.names:
+        more = f" There may be more: {hidden}." if events.may_hide_some else ""
+        return (
+            f"event_scheduler is ON on {name}, and these events are enabled there:"
+            f" {first_of(events.names)}.{more}"
+        )
+    if events.may_hide_some:
+        return (
+            f"event_scheduler is ON on {name}, and it is not known whether events are enabled"
+            f" there: {hidden}."
+        )
+    return ""
 
 
 def _reasons(action: Action, effects: SideEffects) -> Iterator[str]:

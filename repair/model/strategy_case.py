@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from gtid import GtidSet
 from repair.content.content_questions import ContentQuestion
 from repair.content.definition_parts import DefinitionsRead
 from repair.content.failing_event import FailingEvent
+from repair.content.locks_read import LocksRead
 from repair.content.row_versions import RowsRead
-from repair.content.side_effects import SideEffects
+from repair.content.side_effects import ScheduledEvents, SideEffects
 from repair.content.transaction_content import TransactionContent
 from repair.model.actions import Action, MakeRowsAlike
 from repair.model.replication_model import Model, ModelChannel, ModelServer
@@ -62,12 +63,28 @@ class LogEvidence:
     without_gtid: Mapping[tuple[str, str], WithoutGtid] = field(default_factory=dict)
     # By server, for the tables of these transactions and rows.
     side_effects: Mapping[str, tuple[SideEffects, ...]] = field(default_factory=dict)
-    # By server: the events that its event scheduler runs.
-    running_events: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # By server: the events that its event scheduler runs, where that was asked.
+    running_events: Mapping[str, ScheduledEvents] = field(default_factory=dict)
+    # By server: its locks, if one of its appliers waits.
+    locks: Mapping[str, LocksRead] = field(default_factory=dict)
     definitions: Mapping[str, DefinitionsRead] = field(default_factory=dict)  # that differ (S2)
     # By server: what is connected to it as a replica; and why that was not read.
     connected: Mapping[str, tuple[ConnectedReplica, ...]] = field(default_factory=dict)
     connected_unread: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownBeside:
+    """What a plan knows beside one finding and the servers.
+
+    `findings`: all of the audit. `locks`: by server, where they were read for the plan.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    locks: Mapping[str, LocksRead] = field(default_factory=dict)
+
+
+NOTHING_BESIDE: Final = KnownBeside()
 
 
 @dataclass(frozen=True, slots=True)

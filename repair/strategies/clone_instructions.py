@@ -7,10 +7,13 @@
 3. manual_instructions.py has the rules for all instructions.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from gtid import GtidSet
 from repair.model.replication_model import ModelServer
+from repair.strategies.copy_commands import copying
+from repair.strategies.copy_donors import CopyDonor, donor_of_copy
 from repair.strategies.instruction_context import Situation, attaching, in_order
 
 _MEMBERS: Final = "performance_schema.replication_group_members"
@@ -19,31 +22,41 @@ _MEMBERS: Final = "performance_schema.replication_group_members"
 def reclone(situation: Situation) -> str:
     """Return how to replace the data of one of two servers, and of which."""
     finding, servers = situation.finding, situation.model.servers
-    source, replica = servers.get(finding.source or ""), servers.get(finding.replica or "")
-    if source is None or replica is None:
+    replica = servers.get(finding.replica or "")
+    donor = None if replica is None else donor_of_copy(situation, replica)
+    if donor is None or replica is None:
         return (
             "replace the server's data with a backup or a clone of its source. Compare their GTID"
             " sets first: this deletes what only this server has"
         )
-    here = replica.name
+    if finding.source not in servers:  # the server that is copied is its source for now
+        finding = replace(finding, source=donor.server.name)
+        situation = replace(situation, finding=finding)
+    return _replaced(situation, donor, replica)
+
+
+def _replaced(situation: Situation, donor: CopyDonor, replica: ModelServer) -> str:
+    """Return how to replace the data of a server; its source and its donor were read."""
+    finding, here = situation.finding, replica.name
+    source = situation.model[finding.source or ""]
     only_here = replica.executed - source.executed
     own = only_here.from_uuid(replica.server_uuid)
     remove = f"{situation.dialect.reset_replica} ALL"
+    note = f"{donor.note}. To copy it, " if donor.note else ""
     attach = (
-        f"take a new backup of {source.name} that includes its GTID set, or a new clone; stop"
-        f" {here}; replace its data directory with the copy, {_kept(own)}; start it without its"
-        " replication threads"
-        f" ({situation.dialect.skip_replica_start}). The copy may have the channels of"
-        f" {source.name}: on {here} run {in_order(remove, *attaching(situation, source.name))}"
+        f"{note}{copying(donor.server, replica, own=own)}. The copy may have the"
+        f" channels of {donor.server.name}: on {here} run"
+        f" {in_order(remove, *attaching(situation, donor.source.name))}. A server that replicates"
+        f" from {here} needs the same if it is missing transactions, because {here} can no longer"
+        " send them"
     )
     if len(replica.channels) > 1:
         attach += ", and configure its other channels again"
     if finding.code == "E4" and not own:
         attach += (
-            f". {here} keeps its server_uuid, as it does with CLONE INSTANCE. If you audit with"
-            " `--out`, delete the cluster's entry under `differences` in _content_looks.json"
-            " afterwards. Otherwise an audit that can no longer compare these GTIDs still reports"
-            " the old difference"
+            ". If you audit with `--out`, delete the cluster's entry under `differences` in"
+            " _content_looks.json afterwards. Otherwise an audit that can no longer compare these"
+            " GTIDs still reports the old difference"
         )
     if not only_here and finding.code == "E4":
         return (
@@ -67,13 +80,6 @@ def reclone(situation: Situation) -> str:
         f" restore both servers: one of them must keep its data. Only then {attach}"
         f"{_numbers_used_again(situation, own, replica)}"
     )
-
-
-def _kept(own: GtidSet) -> str:
-    """Return what a server keeps that gets a copy. `own`: its own numbers, not in the copy."""
-    if own:
-        return "but keep its own configuration file, and no auto.cnf: it gets a new server_uuid"
-    return "but keep its own auto.cnf and its own configuration file"
 
 
 def _numbers_used_again(situation: Situation, own: GtidSet, replica: ModelServer) -> str:

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from repair.content.locks_read import LocksRead
 from repair.model.replication_model import Model
+from repair.model.strategy_case import NOTHING_BESIDE, KnownBeside
 from repair.sql.channel_queries import for_channel
 from topology.catalogue.findings import Finding
 from topology.readings.dialect import Dialect, dialect_of
@@ -17,6 +19,12 @@ class Situation:
 
     finding: Finding
     model: Model
+    beside: KnownBeside = NOTHING_BESIDE
+
+    @property
+    def locks(self) -> LocksRead | None:
+        """Return the locks of the finding's replica, if they were read for the plan."""
+        return self.beside.locks.get(self.finding.replica or "")
 
     @property
     def dialect(self) -> Dialect:

@@ -16,7 +16,6 @@ from topology.catalogue.explanations import explain as explained
 from topology.catalogue.findings import Finding, Severity
 from topology.catalogue.verdict_table import UnknownCode
 from topology.facts.donors import DOUBTFUL_DONORS
-from topology.facts.gtid_waits import owning_channel, waits_for_gtid
 from topology.rules.distinct_uuids import have_distinct_uuids
 
 
@@ -237,36 +236,6 @@ def _received_again(situation: Situation) -> str:
         f"no transaction caused the error, and {source.name} still has all of them: on"
         f" {replica.name} run {statements}{how}. This deletes the relay log, and {source.name}"
         " sends the transactions again. Find out what damaged the file"
-    )
-
-
-_OWNED, _KILL = in_order("SELECT @@GLOBAL.gtid_owned"), in_order("KILL (id of the thread)")
-
-
-def kill_blocker(situation: Situation) -> str:
-    """Return how to find and end the session that blocks an applier."""
-    if owning_channel(situation.finding) is not None:
-        return (
-            f"on {situation.finding.replica} run {_OWNED}. It lists GTID#thread: the threads are"
-            " workers of two channels that deliver the same transactions and wait for each other."
-            f" Run {_KILL} for the thread with the lowest number. Its applier stops with error"
-            " 1317, and the other channel applies its transaction. When that channel has caught"
-            " up, start the stopped one again"
-        )
-    if waits_for_gtid(situation.finding):
-        return (
-            f"on {situation.finding.replica} run {_OWNED}. It lists GTID#thread: end the session"
-            f" of that thread with ROLLBACK, or run {_KILL}. It must not commit: the server would"
-            " then count the transaction as executed, without its rows"
-        )
-    return (
-        "find the session that holds the lock, not a replication thread, in"
-        " performance_schema.metadata_locks or data_locks (before 8.0:"
-        " information_schema.INNODB_TRX and SHOW PROCESSLIST). Make sure that its transaction may"
-        f" be rolled back. Then on {situation.finding.replica} run {_KILL}. A prepared XA"
-        " transaction holds its locks without a session (information_schema.INNODB_TRX shows"
-        f" thread 0): run {in_order('XA RECOVER')}, and end it with {in_order('XA COMMIT (xid)')}"
-        f" or {in_order('XA ROLLBACK (xid)')}"
     )
 
 

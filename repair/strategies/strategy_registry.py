@@ -13,6 +13,7 @@ from typing import TypeAlias
 from repair.model.strategy_case import Case, Outcome
 from repair.strategies import clone_instructions as clones
 from repair.strategies import manual_instructions as manual
+from repair.strategies.blocking_sessions import kill_blocker
 from repair.strategies.closing_gaps import until_after_gaps
 from repair.strategies.configuring import configure, raise_retention
 from repair.strategies.data_repair import data_repair, data_repair_on_source
@@ -74,7 +75,7 @@ REPAIRS: Mapping[str, RepairStrategy] = {
     "raise_retention": _by_hand(raise_retention),
     "move_consumer": _by_hand(manual.move_consumer),
     "new_snapshot": _by_hand(manual.new_snapshot),
-    "kill_blocker": _by_hand(manual.kill_blocker),
+    "kill_blocker": _by_hand(kill_blocker),
     "new_server_uuid": _by_hand(manual.new_server_uuid),
     "configure": _by_hand(configure),
     "grant": _noted("grant the privilege or repair the access, and audit again"),

@@ -19,6 +19,7 @@ import pytest
 from compose import faults
 from compose.native.shapes import Pair
 from gtid_audit.cli import run
+from gtid_audit.tasks.procedure_journal import operator
 from repair.adapters.journal import Journal, JournalWriter, UnusableJournal
 from repair.applying.procedures_applied import EventKind, ProcedureEvent, ProcedureState
 from repair.render import PLAN
@@ -110,6 +111,9 @@ def test_a_plan_is_applied_followed_and_listed(
     assert ending.startswith("done: the audit afterwards: OK. As the plan announced, what")
     assert not any("sent:" in line for line in lines), "statements are in the journal"
     assert executed(pair97.a) == executed(pair97.b)
+    assert run(["pair", *dsns(pair97), "--content", "--accepted", str(plan)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"emptied by plan {identity}, applied by {operator()}, accepted." in shown
 
     assert run(["repair", "state", procedure[:8], "--json"]) == 0
     found = document(capsys)

@@ -162,8 +162,8 @@ def accepted(gtids: str, **facts: Any) -> Policy:
 
 
 def by_plan(*seen: UUID, **sets: GtidSet) -> Policy:
-    made = {name: ((A, gtids),) for name, gtids in sets.items()}
-    plan = AcceptedRepair("p", datetime(2026, 1, 1, tzinfo=UTC), seen, **{"emptied": (), **made})
+    emptied, undone = (((A, sets[name]),) if name in sets else () for name in ("emptied", "undone"))
+    plan = AcceptedRepair("p", datetime(2026, 1, 1, tzinfo=UTC), seen, emptied, undone)
     return Policy(accepted=(plan,))
 
 

@@ -165,6 +165,10 @@ def statements_of(topology: Topology, text: str, **filled: object) -> list[str]:
 
     found = [each for each in re.findall("`([^`]+)`", text) if not each.startswith("gtid-audit")]
     return [
-        re.sub(r"\(((?:host|port|account|@@|id|a number|the GTID)[^)]*)\)", value, each)
+        re.sub(
+            r"\(((?:host|port|account|@@|id|a number|the GTID|user|password|each)[^)]*)\)",
+            value,
+            each,
+        )
         for each in found
     ]

@@ -4,19 +4,24 @@ For each kind of lock that an applier waits for: the instruction finds the sessi
 transaction, that holds it. When that has ended, the applier goes on and the rows agree.
 """
 
+import json
 import re
 import time
+from pathlib import Path
 
 import pytest
 
 from compose import faults_applier
 from compose.faults import commit, table_on
-from compose.faults_applier import PREPARED_XA
+from compose.faults_applier import OWNED_GTID, PREPARED_XA
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, wait_for
+from gtid_audit.cli import run
+from repair.adapters.locks_there import read_blocking_locks
 from repair.model.replication_model import Model
+from repair.model.strategy_case import KnownBeside
 from repair.strategies.done_by_hand import by_hand
-from tests.repair.live import await_clean, examine, rows, statements_of
+from tests.repair.live import await_clean, examine, rows, statements_of, targets_of
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Finding
 from topology.facts.gtid_waits import owning_channel
@@ -73,6 +78,68 @@ def test_the_session_that_holds_a_lock_is_killed(pair97: Pair, lock: str, query:
         of_session = text.partition(". A prepared XA transaction")[0]
         held.replica.execute(*statements_of(pair97, of_session, id=holder))
         wait_for(held.replica, held.held)
+    await_clean(pair97)
+
+
+@pytest.mark.parametrize(
+    ("shape", "lock"),
+    [
+        *(("pair97", lock) for lock in ("metadata lock", "LOCK TABLES", "row lock", OWNED_GTID)),
+        *(("pair56", lock) for lock in ("row lock", OWNED_GTID)),
+    ],
+)
+def test_the_kill_of_a_plan_is_run_as_it_is(
+    shape: str, lock: str, request: pytest.FixtureRequest
+) -> None:
+    """No value is to be filled in: the plan has read who holds the lock."""
+    pair: Pair = request.getfixturevalue(shape)
+    pair.b.execute("SET GLOBAL wait_timeout = 20")  # see test_a_row_lock_is_found_before_8_0
+    with faults_applier.held_up(pair, lock) as held:
+        finding = waiting(pair)
+        locks = read_blocking_locks([finding], targets_of(pair), seconds_max=20)
+        text = by_hand("kill_blocker", finding, Model({}), KnownBeside((), locks))
+        [kill] = statements_of(pair, text)
+        assert re.fullmatch("KILL [0-9]+", kill)
+        assert ("It must not commit" in text) is (lock == OWNED_GTID)
+        held.replica.execute(kill)
+        wait_for(held.replica, held.held)
+    await_clean(pair)
+
+
+def test_a_plan_counts_the_rows_that_a_kill_rolls_back(
+    pair97: Pair, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command reads the locks itself; rows that were not committed are gone afterwards."""
+    a, b = pair97.a, pair97.b
+    table_on(a, b, "lost")
+    wait_for(b, commit(a, "INSERT INTO lost.t VALUES (1, 'held')"))
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_text(
+        "policy: {lock_wait_seconds_max: 1}\nclusters:\n"
+        f"  - {{name: c, servers: [{{name: a, dsn: '{a.dsn}'}}, {{name: b, dsn: '{b.dsn}'}}]}}\n"
+    )
+    plan = ["repair", "plan", "--fleet", str(fleet), "--cluster", "c", "--json"]
+    with b.connect() as holder, holder.cursor() as cursor:
+        for statement in (
+            *("SET SESSION sql_log_bin = 0", "BEGIN", "UPDATE lost.t SET note = 'b' WHERE id = 1"),
+            *("INSERT INTO lost.t VALUES (7, 'b')", "INSERT INTO lost.t VALUES (8, 'b')"),
+        ):
+            cursor.execute(statement)
+        held = commit(a, "UPDATE lost.t SET note = 'a' WHERE id = 1")
+        waiting(pair97)
+        assert run(plan) in (0, 1)
+        [left] = [
+            each
+            for each in json.loads(capsys.readouterr().out)["not_planned"]
+            if each["code"] == "A5"
+        ]
+        [text] = left["by_hand"]
+        assert "with 3 changed rows" in text
+        cursor.execute("SELECT CONNECTION_ID()")
+        assert f"session {cursor.fetchall()[0][0]}, root@" in text
+        b.execute(*statements_of(pair97, text))
+        wait_for(b, held)
+    assert rows(b, "lost.t") == rows(a, "lost.t") == [(1, "a")]
     await_clean(pair97)
 
 

@@ -88,18 +88,19 @@ def test_a_clone_without_the_servers_own_gtids_gets_a_new_server_uuid() -> None:
     """With its old one it uses their numbers again, and c, which has them, skips what is new."""
     finding = purged(SERVERS)
     text = by_hand("reclone", finding, SERVERS)
-    assert "keep its own auto.cnf" in text
+    assert "b keeps its server_uuid: its auto.cnf stays" in text
     assert "would use the numbers" not in text
     errant = SERVERS.replace(server("b", "a:1-3 b:1", channel("a")))
     text = by_hand("reclone", finding, errant)
-    assert "and no auto.cnf: it gets a new server_uuid" in text
+    assert "b must get a new server_uuid: stop it, remove auto.cnf from its data directory" in text
+    assert "its auto.cnf stays" not in text
     assert f"b would use the numbers of {gtids('b:1')} again" in text
     assert "clone" in text
     assert "also got them" not in text
     below = errant.replace(server("c", "a:1-9 b:1", channel("b")))
     assert text + ". c also got them: clone these as well" == by_hand("reclone", finding, below)
     foreign = SERVERS.replace(server("b", "a:1-3 d:1", channel("a")))
-    assert "keep its own auto.cnf" in by_hand("reclone", finding, foreign)
+    assert "b keeps its server_uuid" in by_hand("reclone", finding, foreign)
 
 
 def test_what_waits_on_the_donor_is_not_redone_there() -> None:
@@ -152,7 +153,7 @@ def test_a_session_that_owns_the_gtid_must_not_commit() -> None:
 def test_a_rebuilt_server_keeps_its_server_uuid_and_what_audits_remember() -> None:
     finding = purged(SERVERS)
     text = by_hand("reclone", replace(finding, code="E4"), SERVERS)
-    assert "b keeps its server_uuid, as it does with CLONE INSTANCE" in text
+    assert "b keeps its server_uuid" in text
     assert "delete the cluster's entry under `differences` in _content_looks.json" in text
     assert "_content_looks.json" not in by_hand("reclone", finding, SERVERS)
 
@@ -343,7 +344,7 @@ EXECUTED = {
     "raise_retention": "test_settings_live.py::test_logs_stay_while_a_repair_needs_them",
     "until_after_gaps": "test_by_hand_live.py::test_gaps_of_a_parallel_applier_are_closed",
     "rebuild_position": "test_by_hand_live.py::test_a_replica_follows_the_new_history_of_its_source",
-    "reclone": "test_by_hand_live.py::test_a_server_is_replaced_by_a_copy_of_its_source",
+    "reclone": "test_copies_live.py::test_a_server_is_replaced_by_a_copy_of_its_source",
 }
 
 

@@ -6,13 +6,11 @@ parentheses, and does what the text asks for between statements.
 
 import re
 import shlex
-import shutil
 
 import pytest
 
 from compose import faults, faults_applier, faults_filters, faults_history, faults_identity
 from compose.faults import commit, table_on
-from compose.faults_content import restart_with
 from compose.native.server import Server
 from compose.native.shapes import Pair, Topology, await_uptime, wait_for
 from gtid_audit.cli import run
@@ -74,72 +72,6 @@ def test_a_donor_serves_what_the_source_has_purged(
     replica.execute(*statements_of(star97, back))
     await_clean(star97)
     _arrives(source, replica, "purged.t")
-
-
-def _replace_by_copy(server: Server, original: Server, text: str) -> None:
-    """Do what the instruction to reclone says: its own auto.cnf stays or not; no thread starts."""
-    own = (server.datadir / "auto.cnf").read_text()
-    server.execute(server.dialect.stop_replica)
-    server.stop()
-    original.stop()
-    shutil.rmtree(server.datadir)
-    shutil.copytree(original.datadir, server.datadir)
-    (server.datadir / "auto.cnf").unlink()
-    if "keep its own auto.cnf" in text:
-        (server.datadir / "auto.cnf").write_text(own)
-    original.start()
-    word = "replica" if server.dialect.words.start_replica == "START REPLICA" else "slave"
-    restart_with(server, f"--skip-{word}-start=ON")
-
-
-def test_a_server_is_replaced_by_a_copy_of_its_source(
-    star97: Topology, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What only the replica has is saved first, as the instruction says."""
-    source, replica = star97["source"], star97["replica1"]
-    faults.purge_under_stopped_replica(star97, source="source", replica="replica1")
-    commit(replica, "INSERT INTO purged.t VALUES (500, 'errant')")
-    star97["replica2"].execute(star97["replica2"].dialect.stop_replica)
-    text = _instruction(examine(star97).plan(), "P1", "reclone")
-    assert text.startswith("do NOT restore replica1 from source as it is")
-    assert source.client(_written(text, replica, capsys)).returncode == 0
-    _replace_by_copy(replica, source, text)
-    replica.execute(*statements_of(star97, text.partition("may have the channels of")[2]))
-    star97["replica2"].execute(star97["replica2"].dialect.start_replica)
-    await_clean(star97)
-    assert "errant" in [note for _, note in rows(replica, "purged.t")]
-    _arrives(source, replica, "purged.t")
-
-
-@pytest.mark.slow
-def test_a_copy_loses_nothing_where_the_source_has_all(pair56: Pair) -> None:
-    a, b = pair56.a, pair56.b
-    faults.purge_under_stopped_replica(pair56)
-    text = _instruction(examine(pair56).plan(), "P1", "reclone")
-    assert "Nothing is lost: a has all transactions of b" in text
-    assert "replication threads (skip_slave_start)" in text
-    _replace_by_copy(b, a, text)
-    b.execute(*statements_of(pair56, text.partition("may have the channels of")[2]))
-    await_clean(pair56)
-    _arrives(a, b, "purged.t")
-
-
-def test_what_only_an_old_replica_has_is_saved_before_the_copy(
-    pair56: Pair, capsys: pytest.CaptureFixture[str]
-) -> None:
-    a, b = pair56.a, pair56.b
-    a.execute(a.dialect.stop_replica, a.dialect.reset_replica)
-    faults.purge_under_stopped_replica(pair56)
-    commit(b, "INSERT INTO purged.t VALUES (500, 'errant')")
-    text = _instruction(examine(pair56).plan(), "P1", "reclone")
-    assert text.startswith("do NOT restore b from a as it is")
-    done = a.client(_written(text, b, capsys))
-    assert done.returncode == 0, done.stderr
-    _replace_by_copy(b, a, text)
-    b.execute(*statements_of(pair56, text.partition("may have the channels of")[2]))
-    await_clean(pair56)
-    assert "errant" in [note for _, note in rows(b, "purged.t")]
-    _arrives(a, b, "purged.t")
 
 
 def test_what_no_script_can_undo_is_undone(

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from repair import Plan, plan_repair
-from repair.adapters.plan_files import DirectoryTaken, write_plan
+from repair.adapters.plan_files import DirectoryTaken, record_applied, write_plan
 from repair.render import render_files
 from tests.repair.build import channel, evidence_of, model, server, snapshot_of
 from topology.audit_cluster import audit_cluster
+from topology.facts.accepted import APPLIED_FILE, NotAPlan, applied_by_from_text
 
 
 def _plan(choices: dict[str, str] | None = None, up_longer: int = 0) -> Plan:
@@ -45,6 +46,29 @@ def test_every_file_is_for_who_made_it_alone(tmp_path: Path) -> None:
         assert path.stat().st_mode & 0o777 == 0o600
     assert paths[0].parent.stat().st_mode & 0o777 == 0o700
     assert [path.name for path in paths[0].parent.parent.iterdir()] == ["plan"], "nothing left over"
+
+
+def test_who_applied_a_plan_is_recorded_beside_it(tmp_path: Path) -> None:
+    """The plan is the same as before, each application is a record, a damaged one is left alone."""
+    written = write_plan(_plan(), tmp_path / "plan")
+    at = datetime(2026, 1, 2, 12, tzinfo=UTC)
+    for operator in ("anna@ops", "ben@ops"):
+        record_applied(tmp_path / "plan", plan_id="x", procedure="p", operator=operator, at=at)
+    path = tmp_path / "plan" / APPLIED_FILE
+    assert applied_by_from_text(path.read_text(), "x") == ("anna@ops", "ben@ops")
+    assert [each["at"] for each in json.loads(path.read_text())["applied"]] == [
+        "2026-01-02T12:00:00+00:00"
+    ] * 2
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert write_plan(_plan(), tmp_path / "plan") == written
+    assert {each.name for each in path.parent.iterdir()} == {
+        *(each.name for each in written),
+        APPLIED_FILE,
+    }
+    path.write_text("{")
+    with pytest.raises(NotAPlan):
+        record_applied(tmp_path / "plan", plan_id="x", procedure="p", operator="o", at=at)
+    assert path.read_text() == "{"
 
 
 def test_an_empty_directory_is_taken_over(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from repair.model.emptied_servers import is_emptied, nothing_on_an_emptied_serve
 from repair.model.invariants import broken_invariants
 from repair.model.remaining_action import remaining_part
 from repair.model.replication_model import Model
+from repair.model.strategy_case import NOTHING_BESIDE
 from repair.plan_parts import not_planned
 from tests.repair.build import OLD, UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_finding, redone
@@ -232,6 +233,6 @@ def test_no_channel_is_started_from_a_server_that_was_emptied() -> None:
 def test_a_likely_backlog_says_what_it_may_turn_out_to_be(
     code: str, grade: Grade, *, may_be_passed: bool
 ) -> None:
-    left = not_planned(a_finding(code, "a:4", grade=grade), {}, pair())
+    left = not_planned(a_finding(code, "a:4", grade=grade), {}, pair(), NOTHING_BESIDE)
     assert left.why.startswith("there is nothing to run")
     assert ("has passed as H8" in left.why) is may_be_passed

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import grimp
 
 IMPORTED_MAX = 15  # of ours by one module: above that it has more than one job
-REGISTRIES = {"topology.rules", "gtid_audit.cli"}  # whose one job is to list others
+# Whose one job is to list others.
+REGISTRIES = {"topology.rules", "gtid_audit.cli", "repair.strategies.strategy_registry"}
 OURS = ("gtid", "binlog", "topology", "repair", "spark_audit", "gtid_audit", "compose")
 
 

@@ -47,6 +47,7 @@ MAY_USE_OLD_WORDS = {
     "compose/native/server_setup.py": "options by which old servers are started",
     "compose/native/provision.py": "a privilege by its server's name",
     "binlog/adapters/stream_session.py": "user variables and privileges by their server's names",
+    "repair/strategies/copy_commands.py": "an option and a privilege by their programs' names",
     "repair/sql/service_calls.py": "procedures by their services' names",
     "topology/readings/vendors.py": "a privilege by its server's name, a manual's title",
     "repair/sql/channel_queries.py": "the questions only the old status tables answer",

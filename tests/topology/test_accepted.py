@@ -19,6 +19,7 @@ from topology.adapters.inventory.problem import InventoryProblem
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Finding, Severity
 from topology.facts.accepted import (
+    APPLIED_FILE,
     PLAN_SCHEMA_VERSION,
     Acceptance,
     AcceptedRepair,
@@ -256,6 +257,35 @@ def test_it_is_the_same_through_a_command_line_and_a_file(tmp_path: Path) -> Non
     (tmp_path / PLAN).write_text(written())
     assert read_accepted([tmp_path, tmp_path / PLAN]) == (REPAIR, REPAIR)
     assert GtidSet.union_of(each for _, each in REPAIR.emptied) == gtids("b:1-3")
+
+
+def test_who_applied_a_plan_stands_in_the_finding(tmp_path: Path) -> None:
+    (tmp_path / PLAN).write_text(written())
+    record = {"plan_id": REPAIR.plan_id, "procedure": "p", "at": "2026-01-01T12:00:00+00:00"}
+    applied = [
+        {**record, "operator": "anna@ops"},
+        {**record, "operator": "eve@elsewhere", "plan_id": "of another plan"},
+        {**record, "operator": "ben@ops"},
+        {**record, "operator": "anna@ops"},
+    ]
+    (tmp_path / APPLIED_FILE).write_text(json.dumps({"applied": applied}))
+    [read] = read_accepted([tmp_path])
+    assert read == replace(REPAIR, applied_by=("anna@ops", "ben@ops"))
+    assert accepted_from_text(read.to_text()) == read
+    by = f"plan {REPAIR.plan_id}, applied by anna@ops and ben@ops, accepted."
+    assert f"{gtids('b:1')} emptied by {by}" in found(difference("b:1"), accepted=read).explanation
+    refused = replace(read, seen=())
+    assert "applied by anna@ops and ben@ops, not accepted: it was made without" in (
+        found(difference("b:1"), accepted=refused).explanation
+    )
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"applied": [3]}', '{"applied": [{}]}'])
+def test_a_damaged_record_of_who_applied_a_plan_is_reported(text: str, tmp_path: Path) -> None:
+    (tmp_path / PLAN).write_text(written())
+    (tmp_path / APPLIED_FILE).write_text(text)
+    with pytest.raises(InventoryProblem, match=r"applied\.json: not a record that `repair apply`"):
+        read_accepted([tmp_path])
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,7 @@ def test_the_holder_of_each_lock_is_shown_on_9_7(pair97: Pair, lock: str) -> Non
             assert wait["place"] == "applier.t"
             assert wait["session"]["query"].startswith("ALTER TABLE applier.t")
             assert holder["transaction_seconds"] is not None
+            assert holder["transaction_rows"] == 0
         kill(held, wait)
 
 

@@ -71,8 +71,8 @@ _OLD_ROW_WAITS: Final = (
 )
 _TRANSACTIONS: Final = (
     "SELECT trx_mysql_thread_id AS session,"
-    " GREATEST(0, TIMESTAMPDIFF(SECOND, trx_started, NOW())) AS seconds"
-    " FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id > 0"
+    " GREATEST(0, TIMESTAMPDIFF(SECOND, trx_started, NOW())) AS seconds,"
+    " trx_rows_modified AS changed FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id > 0"
 )
 _SESSIONS: Final = (
     "SELECT p.PROCESSLIST_ID AS session, p.PROCESSLIST_USER AS user, p.PROCESSLIST_HOST AS host,"
@@ -141,7 +141,8 @@ class _Locks:
         completed = {
             number: replace(
                 each,
-                transaction_seconds=opened.get(number),
+                transaction_seconds=opened.get(number, (None, None))[0],
+                transaction_rows=opened.get(number, (None, None))[1],
                 statements=tuple(executed.get(number, ())),
             )
             for number, each in sessions.items()
@@ -203,9 +204,10 @@ class _Locks:
             int(row["session"]): _session(row, gtids) for row in self._rows(statement, "session")
         }
 
-    def _transactions(self) -> dict[int, int]:
+    def _transactions(self) -> dict[int, tuple[int, int]]:
+        """Return how long each session's transaction is open, and how many rows it has changed."""
         rows = self._rows(_TRANSACTIONS, "session")
-        return {int(row["session"]): int(row["seconds"]) for row in rows}
+        return {int(row["session"]): (int(row["seconds"]), int(row["changed"])) for row in rows}
 
     def _statements(self) -> dict[int, list[str]]:
         texts: dict[int, list[str]] = {}

@@ -42,7 +42,7 @@ the others permanently, with equal sets. So three more conditions must hold:
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -53,6 +53,7 @@ from topology.readings.snapshot import ServerSnapshot
 
 # The version of plan.json (repair/repair_plan.py) that this module reads.
 PLAN_SCHEMA_VERSION: Final = 2
+APPLIED_FILE: Final = "applied.json"  # beside plan.json: who applied the plan, and when
 _EMPTIES: Final = frozenset({"InjectEmpty", "AppendPurged"})
 _TAKES_BACK: Final = "UndoRows"
 
@@ -74,6 +75,14 @@ class AcceptedRepair:
     seen: tuple[UUID, ...]
     emptied: tuple[tuple[UUID, GtidSet], ...]
     undone: tuple[tuple[UUID, GtidSet], ...] = ()
+    # Who applied it with `repair apply`; empty if only the mysql client ran its scripts.
+    applied_by: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """Return the plan as text: its id, and who applied it, if that is known."""
+        by = f", applied by {' and '.join(self.applied_by)}" if self.applied_by else ""
+        return f"{self.plan_id}{by}"
 
     def to_text(self) -> str:
         """Return the repair as one line, for a command line."""
@@ -83,7 +92,16 @@ class AcceptedRepair:
         }
         planned_at = self.planned_at.isoformat()
         seen = [str(each) for each in self.seen]
-        return json.dumps({"plan_id": self.plan_id, "planned_at": planned_at, "seen": seen, **sets})
+        by = list(self.applied_by)
+        return json.dumps(
+            {
+                "plan_id": self.plan_id,
+                "planned_at": planned_at,
+                "seen": seen,
+                "applied_by": by,
+                **sets,
+            }
+        )
 
     @property
     def taken_back(self) -> GtidSet:
@@ -104,7 +122,8 @@ def accepted_from_text(text: str) -> AcceptedRepair:
             for name in ("emptied", "undone")
         )
         seen = [UUID(each) for each in found["seen"]]
-        return _repair(found["plan_id"], found["planned_at"], seen, emptied, undone)
+        repair = _repair(found["plan_id"], found["planned_at"], seen, emptied, undone)
+        return replace(repair, applied_by=tuple(map(str, found.get("applied_by", ()))))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotAPlan("expected an accepted repair as `spark command` writes it") from error
 
@@ -129,6 +148,22 @@ def accepted_from_plan(text: str) -> AcceptedRepair:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotAPlan("not a plan that `repair plan` wrote") from error
+
+
+def applied_by_from_text(text: str, plan_id: str) -> tuple[str, ...]:
+    """Return who applied a plan, each once, as its record has it (`repair apply` writes it).
+
+    Raises NotAPlan.
+    """
+    try:
+        found = [
+            str(each["operator"])
+            for each in json.loads(text)["applied"]
+            if each["plan_id"] == plan_id
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise NotAPlan("not a record that `repair apply` wrote") from error
+    return tuple(dict.fromkeys(found))
 
 
 def _check_version(version: object) -> None:
@@ -176,7 +211,7 @@ class Decision:
     Without a reason, the outcome is accepted.
     """
 
-    plan_id: str
+    plan: str  # its id, and who applied it
     why_not: str = ""
     remedy: str = ""
 
@@ -235,11 +270,11 @@ class Acceptance:
         self, repair: AcceptedRepair, difference: ContentDifference, empty: str, holder: str
     ) -> Decision:
         if self._uuids.get(holder) not in repair.seen:
-            return Decision(repair.plan_id, f"it was made without {holder}", _COMPARE_UNSEEN)
+            return Decision(repair.shown, f"it was made without {holder}", _COMPARE_UNSEEN)
         why_not = ""
         if difference.gtid in repair.taken_back:
             why_not = self._why_not(repair, difference, empty, holder)
-        return Decision(repair.plan_id, why_not, _RUN_IN_ORDER if why_not else "")
+        return Decision(repair.shown, why_not, _RUN_IN_ORDER if why_not else "")
 
     def _why_not(
         self, repair: AcceptedRepair, difference: ContentDifference, empty: str, holder: str

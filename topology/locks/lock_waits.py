@@ -32,6 +32,7 @@ from topology.locks.metadata_conflicts import waits_for
 # States of sessions that wait for a lock whose holder no table of the server shows.
 _HIDDEN_WAIT: Final = re.compile(r"Waiting for (?:.* lock|table flush)", re.IGNORECASE)
 _ROW: Final = "row lock"
+OWNED_GTID: Final = "owned GTID"
 # Locks that programs make for themselves, by a name of their own: not the lock of a table.
 _OF_PROGRAMS: Final[Mapping[str, str]] = {
     "USER LEVEL LOCK": "GET_LOCK",
@@ -51,6 +52,7 @@ class LockSession:
     seconds: int | None  # in this command
     query: str  # that it executes now; without passwords
     transaction_seconds: int | None = None  # since its InnoDB transaction began; None: it has none
+    transaction_rows: int | None = None  # that its InnoDB transaction has changed so far
     gtid: str = ""  # that it owns, or that its worker applies
     channel: str | None = None  # of a replication thread; None: it is a client
     worker: int | None = None
@@ -60,6 +62,11 @@ class LockSession:
     def is_replication(self) -> bool:
         """Return whether it is a thread of replication."""
         return self.channel is not None
+
+    @property
+    def kill(self) -> str:
+        """Return the statement that ends it."""
+        return f"KILL {self.session_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +149,16 @@ class WaitEnd:
     is_without_session: bool  # a chain ends at a holder that has no session
     is_hidden: bool  # a chain ends at a wait whose holder this server does not show
 
+    @property
+    def to_kill(self) -> tuple[LockSession, ...]:
+        """Return the sessions whose KILL ends the wait.
+
+        It is empty if a thread of replication holds the lock, or if it is not certain which session
+        does: a KILL of the wrong one only rolls back its work.
+        """
+        clients = (each for each in self.sessions if not each.is_replication)
+        return tuple(clients) if self.is_certain else ()
+
 
 def end_of(wait: LockWait, waits: Iterable[LockWait]) -> WaitEnd:
     """Return where the chains of one of these waits end. Pure."""
@@ -222,7 +239,7 @@ def _of_gtid(reading: LockReading, session: LockSession) -> LockWait:
     }
     return LockWait(
         session,
-        "owned GTID",
+        OWNED_GTID,
         "",
         _sessions(reading, owners),
         is_hidden=not owners,

@@ -75,7 +75,7 @@ def same_gtid_different_content(
         for each in group:
             decision = acceptance.decision_on(each)
             if decision is not None and not decision.why_not:
-                accepted.setdefault(decision.plan_id, []).append(each)
+                accepted.setdefault(decision.plan, []).append(each)
                 continue
             differences.append(each)
             if decision is not None:
@@ -169,7 +169,7 @@ def _accepted(plan: str, differences: list[ContentDifference]) -> str:
 def _not_accepted(decision: Decision, differences: list[ContentDifference]) -> str:
     gtids = GtidSet.of(each.gtid for each in differences)
     return (
-        f"{gtids.shortened()} emptied by plan {decision.plan_id}, not accepted: {decision.why_not}."
+        f"{gtids.shortened()} emptied by plan {decision.plan}, not accepted: {decision.why_not}."
         f" {decision.remedy}"
     )
 

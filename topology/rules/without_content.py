@@ -189,7 +189,7 @@ def _accepted(
 ) -> list[tuple[str, GtidSet]]:
     """Return the accepted repairs that declared some of these executed, by plan."""
     return [
-        (repair.plan_id, declared)
+        (repair.shown, declared)
         for repair in facts.policy.accepted
         for uuid, emptied in repair.emptied
         if uuid == server.server_uuid and (declared := emptied & gtids)

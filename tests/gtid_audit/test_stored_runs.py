@@ -426,4 +426,4 @@ def test_two_snapshots_at_once_leave_two_whole_runs_and_one_whole_memory(tmp_pat
     assert len(list(tmp_path.glob("day=*/run=*/_SUCCESS"))) == 40
     assert set(memory.read().looks) == {A}
     left = [each.name for each in tmp_path.iterdir() if not each.name.startswith("day=")]
-        assert sorted(left) == [LOOKS, f"{LOOKS}.lock"]
+    assert sorted(left) == [LOOKS, f"{LOOKS}.lock"]

@@ -168,7 +168,12 @@ def gaps_may_come_back(
     if case.finding.code == "H1" and case.finding.grade is Grade.PROVED:
         return
     contents = (case.content, *(content for _, content in case.beside))
-    data = GtidSet.union_of(each.of_class(ContentClass.DATA) for each in contents if each)
+    data = GtidSet.union_of(
+        each.of_class(kind)
+        for each in contents
+        if each
+        for kind in (ContentClass.DATA, ContentClass.DDL)
+    )
     gaps = (channel.passed | channel.bypassed) - replica.executed
     if case.finding.code in ("H1", "H8"):
         gaps |= arriving
@@ -186,6 +191,6 @@ def may_come_back(name: str, gtids: GtidSet, done: str) -> str:
     """
     return (
         f"if {name} had {gtids.shortened()} before and lost these GTIDs (RESET BINARY LOGS AND"
-        " GTIDS), rows that are not there may have been deleted or changed since, and no log shows"
-        f" that: {done} again, they come back. Compare the data first"
+        " GTIDS), rows, tables or views that are not there may have been deleted or changed since,"
+        f" and no log shows that: {done} again, they come back. Compare the data first"
     )

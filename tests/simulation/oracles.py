@@ -478,7 +478,7 @@ def left_open(truth: Truth, audit: ClusterAudit, name: str) -> GtidSet:
     doubted = GtidSet.union_of(
         one.gtid_set & gtids(kept_away[step])
         for one in audit.findings
-        if one.code in ("T2", "T3") and one.replica == name and one.grade is Grade.LIKELY
+        if one.code in ("T1", "T2", "T3") and one.replica == name and one.grade is Grade.LIKELY
         for step, word in words.items()
         if word in one.explanation
     )

@@ -151,8 +151,9 @@ def test_5_6_lists_its_replicas_by_server_uuid(installation56: Installation) -> 
     with running(installation56, shape) as two:
         a, b = two["a"], two["b"]
         uuid = str(b.value("@@GLOBAL.server_uuid"))
-        found, unread = connected_to(a)
-        assert ([each.server_uuid for each in found], unread) == ([uuid], [])
+        # The source lists a replica a moment after its receiver shows that it is connected.
+        wait_until(lambda: [each.server_uuid for each in connected_to(a)[0]] == [uuid])
+        assert connected_to(a)[1] == []
         a.execute(
             "SET sql_log_bin = 0",
             f"GRANT REPLICATION SLAVE ON *.* TO {READER}@'%' IDENTIFIED BY ''",

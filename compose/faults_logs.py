@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import pymysql
 
 from compose.faults import FaultNotProduced, commit, table_on
+from compose.faults_applier import await_received
 from compose.native.server import Server
 from compose.native.shapes import Topology, wait_for
 
@@ -125,12 +126,7 @@ def log_lost(
     for link in topology.links:
         if link.source == source and link.replica != replica:
             wait_for(topology[link.replica], lost)
-    here.stop()
-    index = here.datadir / "binlog.index"
-    kept = [line for line in index.read_text().splitlines() if file not in line]
-    index.write_text("".join(f"{line}\n" for line in kept))
-    (here.datadir / file).unlink()
-    here.start()
+    _restart_without(here, file)
     for link in topology.links:  # receivers wait for a minute before they connect again
         if link.source == source and link.replica != replica:
             other = topology[link.replica]
@@ -139,3 +135,37 @@ def log_lost(
         there.execute(there.dialect.start_replica)
         wait_for(there, commit(here, "INSERT INTO lost_log.t () VALUES ()"))
     return LostLog(source=here, replica=there, lost=lost)
+
+
+def log_lost_after_receipt(topology: Topology, *, source: str = "a", replica: str = "b") -> LostLog:
+    """Delete a binary log whose only transaction waits in the relay log of a replica.
+
+    Before 5.7 the receiver forgets the last GTID that it has received when it connects again, so no
+    set of the replica has it. Afterwards: its receiver is connected and has received a later
+    transaction; its applier is stopped.
+    """
+    here, there = topology[source], topology[replica]
+    table_on(here, there, "lost_log")
+    wait_for(there, commit(here, "INSERT INTO lost_log.t () VALUES ()"))
+    there.execute(f"{there.dialect.stop_replica} SQL_THREAD")
+    here.execute("FLUSH BINARY LOGS")
+    file, _ = here.binary_log_position()
+    lost = commit(here, "INSERT INTO lost_log.t () VALUES ()")
+    await_received(there, lost)
+    here.execute("FLUSH BINARY LOGS")
+    _restart_without(here, file)
+    there.execute(
+        f"{there.dialect.stop_replica} IO_THREAD", f"{there.dialect.start_replica} IO_THREAD"
+    )
+    await_received(there, commit(here, "INSERT INTO lost_log.t () VALUES ()"))
+    return LostLog(source=here, replica=there, lost=lost)
+
+
+def _restart_without(server: Server, file: str) -> None:
+    """Restart a server without one binary log and its line of binlog.index."""
+    server.stop()
+    index = server.datadir / "binlog.index"
+    kept = [line for line in index.read_text().splitlines() if file not in line]
+    index.write_text("".join(f"{line}\n" for line in kept))
+    (server.datadir / file).unlink()
+    server.start()

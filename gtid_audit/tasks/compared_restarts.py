@@ -66,7 +66,7 @@ class DirectoryMemory:
     """Memory in a directory of stored runs, for one audit."""
 
     directory: Path
-    _before: Remembered = field(default_factory=Remembered)
+    _before: Remembered = field(default_factory=Remembered, init=False)
 
     def read(self) -> Remembered:
         """See Memory."""

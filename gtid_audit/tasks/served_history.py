@@ -7,9 +7,9 @@
 
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 from uuid import UUID
 
 from gtid import GtidSet
@@ -20,7 +20,7 @@ from gtid_audit.tasks.compared_restarts import (
     difference_to_plain,
 )
 from gtid_audit.tasks.kept_history import KeptHistory
-from gtid_audit.tasks.served_memory import Forgotten
+from gtid_audit.tasks.merged_memory import MemoryChanges
 from topology.adapters.history_file import Episode, UnusableHistory
 from topology.adapters.remembered_entries import RememberedEntry, read_entries, write_entries
 from topology.catalogue.findings import ClusterAudit
@@ -31,6 +31,9 @@ _LOOK: Final = "look"
 _SUSPECTS: Final = "suspects"
 _DIFFERENCES: Final = "differences"
 _REPORTED: Final = "reported"
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 @dataclass(slots=True)
@@ -110,32 +113,41 @@ class ServedHistory:
                 f"{self._kept.file.path}: not a record of earlier audits: {error!r}"
             ) from error
 
-    def store(self, now: Remembered, *, gone: Forgotten) -> None:
-        """Store entries beside the others, and remove those that are gone. Raises UsageProblem."""
-        texts = {
-            _LOOK: {str(uuid): time_to_text(at) for uuid, at in now.looks.items()},
-            _SUSPECTS: {name: str(gtids) for name, gtids in now.suspects.items()},
-            _DIFFERENCES: {
-                name: json.dumps([difference_to_plain(one) for one in found])
-                for name, found in now.differences.items()
-            },
-            _REPORTED: {str(uuid): str(gtids) for uuid, gtids in now.reported.items()},
+    def store(self, changes: MemoryChanges) -> None:
+        """Store entries beside the others, and remove those that are None. Raises UsageProblem."""
+        texts: dict[str, Mapping[str, str | None]] = {
+            _LOOK: _texts(changes.looks, time_to_text),
+            _SUSPECTS: _texts(changes.suspects, str),
+            _DIFFERENCES: _texts(
+                changes.differences,
+                lambda found: json.dumps([difference_to_plain(one) for one in found]),
+            ),
+            _REPORTED: _texts(changes.reported, str),
         }
         entries = [
             RememberedEntry(kind, key, value)
             for kind, values in texts.items()
             for key, value in values.items()
+            if value is not None
         ]
         removed = [
-            *((_SUSPECTS, name) for name in gone.suspects),
-            *((_DIFFERENCES, name) for name in gone.differences),
-            *((_REPORTED, str(uuid)) for uuid in gone.reported),
+            (kind, key)
+            for kind, values in texts.items()
+            for key, value in values.items()
+            if value is None
         ]
         try:
             with self._recording:
                 write_entries(self._kept.file, entries, gone=removed)
         except UnusableHistory as problem:
             raise UsageProblem(str(problem)) from problem
+
+
+def _texts(
+    values: Mapping[Key, Value | None], text_of: Callable[[Value], str]
+) -> dict[str, str | None]:
+    """Return values as text, by the text of their keys; None stays None."""
+    return {str(key): None if each is None else text_of(each) for key, each in values.items()}
 
 
 def _of(entries: Iterable[RememberedEntry], kind: str) -> list[RememberedEntry]:

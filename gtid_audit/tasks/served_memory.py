@@ -3,14 +3,9 @@
 How it works
 ------------
 Each audit reads what earlier ones remembered, and writes it back with its own changes
-(compared_restarts.py). In the service many audits do so at the same time, each about one cluster.
-What an audit writes is compared with what it read: only the differences are taken over. So an
-audit that began earlier and ends later does not take back what another has remembered meanwhile:
-
-    cluster a reads   looks {1: noon}
-    cluster b reads   looks {1: noon}
-    cluster b writes  looks {1: noon, 2: 12:01}   added: 2
-    cluster a writes  looks {1: 12:01}            changed: 1      all: {1: 12:01, 2: 12:01}
+(compared_restarts.py). In the service many audits do so at the same time, each about one cluster:
+what one of them has changed is applied to what the others have remembered meanwhile
+(merged_memory.py).
 
 A fleet may have 20,000 servers, and each audit would copy all their looks. So an audit is given the
 looks of the servers that its cluster has had in this process; before its first one, those of all.
@@ -23,28 +18,15 @@ between is compared once more. The rest is stored at once.
 """
 
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol
 from uuid import UUID
 
+from gtid_audit.tasks.merged_memory import MemoryChanges, apply_to, changes_of
 from topology.questions.contents_to_compare import Remembered
 
 LOOKS_STORED_SECONDS: Final = 600.0
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-Changes = Mapping[Key, Value | None]  # None: it is not remembered any more
-
-
-@dataclass(frozen=True, slots=True)
-class Forgotten:
-    """What is not remembered any more, by its keys in `Remembered`."""
-
-    suspects: tuple[str, ...] = ()
-    differences: tuple[str, ...] = ()
-    reported: tuple[UUID, ...] = ()
 
 
 class MemoryStore(Protocol):
@@ -53,8 +35,8 @@ class MemoryStore(Protocol):
     def load(self) -> Remembered:
         """Return what is stored."""
 
-    def store(self, now: Remembered, *, gone: Forgotten) -> None:
-        """Store entries beside the others, and remove those that are gone."""
+    def store(self, changes: MemoryChanges) -> None:
+        """Store entries beside the others, and remove those that are None."""
 
 
 class ServedMemory:
@@ -89,27 +71,23 @@ class ServedMemory:
 
     def take_over(self, cluster: str, before: Remembered, after: Remembered) -> None:
         """Take over what an audit has changed. Raises UsageProblem."""
-        looks = _changes(before.looks, after.looks)
-        suspects = _changes(before.suspects, after.suspects)
-        differences = _changes(before.differences, after.differences)
-        reported = _changes(before.reported, after.reported)
         with self._lock:
-            if looks:
+            now = Remembered(self._looks, self._suspects, self._differences, self._reported)
+            changes = changes_of(before, after, now)
+            if changes.looks:
                 # An audit writes a look at each server that it read.
-                self._servers[cluster] = self._servers.get(cluster, frozenset()) | looks.keys()
-            _apply(looks, self._looks)
-            _apply(suspects, self._suspects)
-            _apply(differences, self._differences)
-            _apply(reported, self._reported)
+                known = self._servers.get(cluster, frozenset())
+                self._servers[cluster] = known | changes.looks.keys()
+            apply_to(self._looks, changes.looks)
+            apply_to(self._suspects, changes.suspects)
+            apply_to(self._differences, changes.differences)
+            apply_to(self._reported, changes.reported)
             if self._store is None:
                 return
-            due = {each: at for each, at in looks.items() if at and self._is_due(each, at)}
+            due = {each: at for each, at in changes.looks.items() if at and self._is_due(each, at)}
             self._stored_looks.update(due)
-        if due or suspects or differences or reported:
-            self._store.store(
-                Remembered(due, _kept(suspects), _kept(differences), _kept(reported)),
-                gone=Forgotten(_gone(suspects), _gone(differences), _gone(reported)),
-            )
+        if due or changes.suspects or changes.differences or changes.reported:
+            self._store.store(replace(changes, looks=due))
 
     def _is_due(self, server: UUID, at: datetime) -> bool:
         stored = self._stored_looks.get(server)
@@ -130,26 +108,3 @@ class _MemoryOfCluster:
 
     def write(self, remembered: Remembered) -> None:
         self._shared.take_over(self._cluster, self._before, remembered)
-
-
-def _changes(before: Mapping[Key, Value], after: Mapping[Key, Value]) -> dict[Key, Value | None]:
-    found: dict[Key, Value | None] = {
-        key: value for key, value in after.items() if key not in before or before[key] != value
-    }
-    return found | dict.fromkeys(before.keys() - after.keys())
-
-
-def _apply(changes: Mapping[Key, Value | None], to: dict[Key, Value]) -> None:
-    for key, value in changes.items():
-        if value is None:
-            to.pop(key, None)
-        else:
-            to[key] = value
-
-
-def _gone(changes: Mapping[Key, Value | None]) -> tuple[Key, ...]:
-    return tuple(key for key, value in changes.items() if value is None)
-
-
-def _kept(changes: Mapping[Key, Value | None]) -> dict[Key, Value]:
-    return {key: value for key, value in changes.items() if value is not None}

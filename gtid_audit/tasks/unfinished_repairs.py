@@ -1,8 +1,8 @@
 """What earlier repairs of the same servers left out before they stopped or failed.
 
 A plan that ended half-way is often followed by another one, which knows nothing of the first. The
-audit after it may find no fault: only a comparison of contents shows that transactions are empty.
-So the journal is read, and the result says what was left out.
+audit after the second plan may be OK although rows are missing: sets do not show that a transaction
+is empty. So the journal is read, and the result says what was left out.
 
 A repair that was finished since has been audited at its end. What came before it is not repeated.
 """

@@ -32,6 +32,42 @@ policy:
 """
 
 
+@pytest.mark.slow
+def test_a_loss_is_not_forgotten_because_its_holders_agree(
+    installation97: Installation, tmp_path: Path
+) -> None:
+    """While the origin is not in the audit, the two replicas have equal contents, and logs."""
+    links = (Link("a", "b"), Link("b", "c"))
+    with running(installation97, TopologyPlan(names=("a", "b", "c"), links=links)) as three:
+        a, b, c = (three[name] for name in "abc")
+        whole = fleet_file(tmp_path / "whole.yaml", ("shop", list(map(address, (a, b, c)))))
+        part = fleet_file(tmp_path / "part.yaml", ("shop", list(map(address, (b, c)))))
+
+        def audited(fleet: Path) -> tuple[int, dict[str, Any]]:
+            out = ("--engine", "local", "--out", str(tmp_path / "runs"), "--json")
+            done = run_cli("audit", "--fleet", str(fleet), *out)
+            return done.returncode, json.loads(done.stdout)
+
+        lost = faults.lost_tail_crash(three)
+        wait_for(c, lost.lost)
+        status, found = audited(whole)
+        assert (status, "E3" in {each["code"] for each in found["findings"]}) == (2, True)
+        audited(part)
+        c.execute("STOP REPLICA")  # it reads the log of b
+        for server in (b, c):
+            server.execute("FLUSH BINARY LOGS")
+            faults.purge_until_gone(server, lost.lost)
+        c.execute("START REPLICA")
+        assert commit(a, *["INSERT INTO lost.t (note) VALUES ('again')"] * 3) == lost.lost
+        b.execute("START REPLICA")
+        wait_for(c, commit(a, "INSERT INTO lost.t (note) VALUES ('later')"))
+        status, found = audited(whole)
+        assert status == 3, found
+        reasons = [each["reason"] for each in found["unknown"]]
+        said = f"an earlier audit reported {lost.lost} as lost"
+        assert len([each for each in reasons if said in each]) == 2, found  # of b and of c
+
+
 def test_a_loss_that_no_log_shows_is_not_forgotten(
     installation97: Installation, tmp_path: Path
 ) -> None:

@@ -13,8 +13,9 @@ import pytest
 from gtid import Gtid, GtidSet
 from gtid_audit.exits import UsageProblem
 from gtid_audit.tasks.kept_history import history_at
+from gtid_audit.tasks.merged_memory import changes_of
 from gtid_audit.tasks.served_history import ServedHistory
-from gtid_audit.tasks.served_memory import LOOKS_STORED_SECONDS, Forgotten, ServedMemory
+from gtid_audit.tasks.served_memory import LOOKS_STORED_SECONDS, ServedMemory
 from tests.gtid_audit.build import healthy, holed
 from tests.snapshots import NOON, A
 from topology.adapters.history_file import HistoryFile
@@ -115,6 +116,18 @@ def test_what_was_reported_of_a_server_is_stored_and_removed(file: Path) -> None
     assert history_in(file).load() == Remembered(reported={TWO: SUSPECT})
 
 
+def test_what_another_audit_settles_takes_nothing_else_back(file: Path) -> None:
+    """An audit settles suspects of every cluster, which it has read earlier (a cluster renamed)."""
+    memory = ServedMemory(history_in(file))
+    six, seven = (GtidSet.parse(f"{ONE}:{number}") for number in (6, 7))
+    memory.of_cluster("a").write(Remembered(suspects={"a": six}))
+    one, other = memory.of_cluster("a"), memory.of_cluster("b")
+    assert one.read().suspects == other.read().suspects == {"a": six}
+    one.write(Remembered(suspects={"a": six | seven}))
+    other.write(Remembered(suspects={}))
+    assert memory.read("a").suspects == history_in(file).load().suspects == {"a": seven}
+
+
 def test_a_file_of_an_earlier_version_has_no_memory_and_gets_one(file: Path) -> None:
     HistoryFile.at(file)
     with closing(sqlite3.connect(file)) as database, database:
@@ -122,14 +135,14 @@ def test_a_file_of_an_earlier_version_has_no_memory_and_gets_one(file: Path) -> 
     assert "remembered" not in tables
     history = history_in(file)
     assert history.load() == Remembered()
-    history.store(Remembered({ONE: NOON}), gone=Forgotten())
+    history.store(changes_of(Remembered(), Remembered({ONE: NOON}), Remembered()))
     assert history.load() == Remembered({ONE: NOON})
     assert HistoryFile(file).episodes() == ()
 
 
 def test_a_damaged_memory_is_refused(file: Path) -> None:
     history = history_in(file)
-    history.store(Remembered({ONE: NOON}), gone=Forgotten())
+    history.store(changes_of(Remembered(), Remembered({ONE: NOON}), Remembered()))
     with closing(sqlite3.connect(file)) as database, database:
         database.execute("UPDATE remembered SET value = 'soon'")
     with pytest.raises(UsageProblem, match="not a record of earlier audits"):

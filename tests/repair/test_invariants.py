@@ -273,6 +273,7 @@ RESET = replace(channel("z"), source=None, retrieved=gtids("a:1-4"), passed=gtid
         # What the step itself commits without content changes no row there.
         (RESET, InjectEmpty("b", gtids("a:4")), False),
         (RESET, InjectEmpty("b", gtids("a:5")), False),
+        (RESET, RedoTransactions("b", redone("a:4")), True),
     ],
 )
 def test_what_an_applier_below_has_passed_does_not_arrive_on_another_way(

@@ -276,6 +276,28 @@ def test_a_row_that_the_replica_wrote_last_is_not_replaced(
     assert not [each for each in plan["not_planned"] if each["code"] == "E4"]
 
 
+@pytest.mark.slow
+def test_a_row_that_the_source_wrote_last_is_not_replaced(
+    pair97: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A replica that lags would get the newer row after its own version has replaced it above."""
+    a, b = pair97.a, pair97.b
+    one_gtid_twice(pair97)
+    choice = "--strategy=E4=data_repair_on_source"
+    b.execute("STOP REPLICA", "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 3600", "START REPLICA")
+    a.execute("UPDATE d.parent SET x = 9 WHERE id = 3")
+    _, plan = planned(pair97, capsys, choice)
+    assert plan["steps"] == []
+    [left] = [each for each in plan["not_planned"] if each["code"] == "E4"]
+    assert f"does not have {a.value('@@GLOBAL.server_uuid')}:" in left["why"]
+    # The benign twin: the same write, once the replica has it.
+    b.execute("STOP REPLICA", "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 0")
+    b.execute("SET SESSION sql_log_bin = 0", "INSERT INTO d.parent VALUES (3, 0)", "START REPLICA")
+    wait_for(b, executed(a))
+    _, plan = planned(pair97, capsys, choice)
+    assert not [each for each in plan["not_planned"] if each["code"] == "E4"]
+
+
 def test_a_parent_is_not_taken_from_its_child(
     pair97: Pair, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ from compose import faults, faults_channels, faults_content, faults_identity, fa
 from compose.native import load
 from compose.native.installation import Clients
 from compose.native.server import Server
-from compose.native.shapes import Pair, Topology
+from compose.native.shapes import Pair, Topology, wait_for
 from gtid import GtidSet
 from topology.adapters.collect import CollectLimits, collect_cluster
 from topology.audit_cluster import audit_cluster
@@ -189,6 +189,24 @@ def test_a_long_part_of_a_lost_log_is_likely(pair56: Pair) -> None:
     finding = only(audited(pair56))
     assert (finding.code, finding.grade) == ("H5", Grade.LIKELY)
     assert finding.gtid_set == GtidSet.parse(fault.lost)
+
+
+@pytest.mark.slow
+def test_a_lost_log_whose_transaction_a_relay_log_hides_is_likely(pair56: Pair) -> None:
+    """The benign twin: nothing is missing once the applier runs, and no set shows that."""
+    pair56.a.execute(pair56.a.dialect.stop_replica, pair56.a.dialect.reset_replica)
+    fault = faults_logs.log_lost_after_receipt(pair56)
+    lost = GtidSet.parse(fault.lost)
+    retrieved = str(fault.replica.replica_status()["Retrieved_Gtid_Set"])
+    assert not GtidSet.parse(retrieved) & lost
+    [h5] = [each for each in audited(pair56).findings if each.code == "H5"]
+    assert (h5.grade, h5.gtid_set) == (Grade.LIKELY, lost)
+    assert "if it is this one, b applies it" in h5.explanation
+    fault.replica.execute(fault.replica.dialect.start_replica)
+    wait_for(fault.replica, fault.lost)
+    assert "H5" not in {each.code for each in audited(pair56).findings}
+    rows = [each.value("COUNT(*) FROM lost_log.t") for each in (fault.source, fault.replica)]
+    assert rows == [3, 3]
 
 
 def test_a_bypass_whose_file_is_purged_as_well_is_p1(pair97: Pair) -> None:

@@ -11,8 +11,8 @@ an audit with a memory (compared_restarts.py)
 1. keeps the GTIDs of such findings, accepted ones too, by the server_uuid of each server that has
    them: its *holders*;
 2. compares them as soon as a server has them that is no holder, and no finding reports them;
-3. forgets them once a comparison with such a server answered. What two holders have is one content,
-   and shows nothing of the other one;
+3. forgets them once a comparison with such a server answered. What two holders have came before the
+   loss: that they agree shows nothing of what the origin commits afterwards;
 4. otherwise says that the contents are not known, so the verdict is UNKNOWN. It stays so while no
    accepted finding (E4 of this server) and no record of a repair has the GTIDs.
 

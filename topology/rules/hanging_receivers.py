@@ -20,6 +20,7 @@ from topology.readings.snapshot import ServerSnapshot
 from topology.rules.build import Rules, evidence, on_edge
 
 _NAME: Final = "receiver receives nothing"
+_RESTART: Final = "(STOP REPLICA IO_THREAD; START REPLICA IO_THREAD)."
 
 
 def receiver_hangs(facts: ClusterFacts) -> Iterator[Finding]:
@@ -107,8 +108,9 @@ def _hanging_text(
             f"{text} By file position its next connection is refused as well (error 1236, position"
             " > file size): stop the channel, and switch it to auto-position (C3)."
         )
-    restart = "top and start the receiver (STOP REPLICA IO_THREAD; START REPLICA IO_THREAD)."
-    return f"{text} {'S' if is_former else 'If it is the same in a minute, s'}{restart}"
+    if is_former:
+        return f"{text} Stop and start the receiver {_RESTART}"
+    return f"{text} If it is the same in a minute, stop and start the receiver {_RESTART}"
 
 
 RULES: Rules = (

@@ -17,6 +17,7 @@ from gtid_audit.cli import run
 from gtid_audit.exits import UsageProblem
 from gtid_audit.tasks import fleet_contents as content_fleet
 from gtid_audit.tasks.compared_restarts import LOOKS, DirectoryMemory
+from gtid_audit.tasks.merged_memory import merged
 from tests.gtid_audit.build import half_read, healthy, holed
 from tests.snapshots import A, B, with_facts
 from tests.topology.test_compare_contents import NOON, started
@@ -83,6 +84,22 @@ def test_an_audit_that_began_earlier_takes_nothing_back(tmp_path: Path) -> None:
     assert DirectoryMemory(tmp_path).read() == Remembered(
         {A: since, B: NOON}, {"shop": seven}, {"shop": (two,)}, {B: seven, A: seven}
     )
+
+
+def test_what_another_audit_settled_stays_settled() -> None:
+    """An audit that still remembers it, and adds something, had read it before."""
+    one, two = KnownDifference(a_difference(), (A, B)), KnownDifference(a_difference(), (B, A))
+    six, seven = (GtidSet.parse(f"{A}:{number}") for number in (6, 7))
+    before = Remembered({A: NOON}, {"shop": six}, {"shop": (one,)}, {B: six})
+    soon, later = (NOON + timedelta(minutes=minutes) for minutes in (1, 2))
+    after = Remembered({A: soon}, {"shop": six | seven}, {"shop": (one, two)}, {B: six | seven})
+    settled = Remembered({A: later})
+    assert merged(before, after, settled) == Remembered(
+        {A: later}, {"shop": seven}, {"shop": (two,)}, {B: seven}
+    )
+    # Both have added the same.
+    both = replace(settled, differences={"shop": (two,)})
+    assert merged(before, after, both).differences == {"shop": (two,)}
 
 
 def test_what_an_audit_adds_is_stored_beside_the_rest(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from gtid import GtidSet
 from gtid_audit.tasks import fleet_contents
-from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server
+from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, with_facts
 from topology.adapters.collect import CollectLimits
 from topology.adapters.inventory.fleet import Fleet
 from topology.audit_cluster import audit_cluster
@@ -19,7 +19,7 @@ from topology.facts.accepted import AcceptedRepair
 from topology.facts.accepted_findings import ANY_SERVER, AcceptedFinding
 from topology.policy import Policy
 from topology.questions.contents_to_compare import Looked, Remembered
-from topology.questions.reported_losses import reported_by
+from topology.questions.reported_losses import not_compared, reported_by, reported_here
 from topology.readings.contents import ContentReading
 from topology.readings.snapshot import ClusterSnapshot
 
@@ -80,6 +80,53 @@ def test_what_a_source_lost_is_kept_by_its_holder(monkeypatch: pytest.MonkeyPatc
     # A second audit of the same state reports E3, and not that it could not be compared.
     unread, remembered, _ = looked(lost, monkeypatch, BEFORE)
     assert (unread, remembered.reported) == ([], BEFORE)
+
+
+@pytest.mark.parametrize(
+    ("code", "is_kept"), [*((code, True) for code in ("E3", "E6", "H7", "J3")), ("E1", False)]
+)
+def test_what_its_origin_assigns_again_is_kept_of_each_holder(code: str, *, is_kept: bool) -> None:
+    lost = pair(f"{A}:1-6", a_server("c", C, f"{A}:1-7"), a_server("d", None, f"{A}:1-8"))
+    [e3] = [each for each in audit_cluster(pair(f"{A}:1-6")).findings if each.code == "E3"]
+    found = reported_by(lost, [replace(e3, code=code)])
+    assert found == ({B: LOST, C: GtidSet.parse(f"{A}:7")} if is_kept else {})
+
+
+@pytest.mark.parametrize(
+    ("b", "c", "reported", "compared"),
+    [
+        ("1-8", "1-8", {B: "7-8"}, "7-8"),
+        ("1-8", "1-8", {B: "7-8", C: "7-8"}, ""),  # both are holders
+        ("1-8", "1-8", {B: "7-8", C: "8"}, "7"),
+        ("1-8", "1-7", {B: "7-8"}, "7"),
+        ("1-7", "1-8", {B: "7-8"}, "7"),
+        ("1-8", "1-6", {B: "7-8"}, ""),
+        ("", "1-8", {B: "7-8"}, ""),  # b was reset
+        ("1-8", "1-8", {A: "7-8"}, ""),  # a is not in the audit
+    ],
+)
+def test_a_holder_is_compared_with_servers_that_are_none(
+    b: str, c: str, reported: dict[UUID, str], compared: str
+) -> None:
+    def own(numbers: str) -> GtidSet:
+        return GtidSet.parse(numbers and f"{A}:{numbers}")
+
+    two = a_cluster("pair", a_server("b", B, own(b)), a_server("c", C, own(c)))
+    known = {uuid: own(numbers) for uuid, numbers in reported.items()}
+    assert reported_here(two, known) == own(compared)
+    unread = not_compared(two, Looked(None), known, present=(), policy=Policy())
+    assert len(unread) == bool(compared)
+    assert all(f"{A}:{compared} as lost" in each.reason for each in unread)
+
+
+def test_a_finding_of_now_says_it_better() -> None:
+    two = a_cluster("pair", a_server("b", B, f"{A}:1-8"), a_server("c", C, f"{A}:1-8"))
+    [e3] = [each for each in audit_cluster(pair(f"{A}:1-6")).findings if each.code == "E3"]
+    for present, count in (([e3], 0), ([replace(e3, severity=Severity.INFO)], 1), ([], 1)):
+        unread = not_compared(two, Looked(None), BEFORE, present=present, policy=Policy())
+        assert len(unread) == count
+    unread_b = with_facts(two.last[0], server_uuid=None)
+    assert reported_here(replace(two, last=(unread_b, two.last[1])), BEFORE) == GtidSet()
 
 
 def test_equal_sets_afterwards_are_unknown_until_a_comparison_answers(

@@ -659,13 +659,19 @@ TARGETS: Sequence[Target] = (
     ),
     Target(
         "when contents are compared, and what is hidden",
-        ("topology/questions/contents_to_compare.py", "topology/readings/hidden_passwords.py"),
+        (
+            *("topology/questions/contents_to_compare.py", "topology/readings/hidden_passwords.py"),
+            *("topology/questions/reported_losses.py", "topology/questions/known_differences.py"),
+        ),
         (
             *(
                 "tests/topology/test_contents_to_compare.py",
                 "tests/topology/test_hidden_passwords.py",
             ),
-            "tests/gtid_audit/test_content_memory.py",
+            *(
+                "tests/gtid_audit/test_content_memory.py",
+                "tests/gtid_audit/test_reported_losses.py",
+            ),
         ),
     ),
     Target(

@@ -63,11 +63,11 @@ def reported_by(snapshot: ClusterSnapshot, findings: Iterable[Finding]) -> dict[
 
 def reported_here(snapshot: ClusterSnapshot, reported: Mapping[UUID, GtidSet]) -> GtidSet:
     """Return what a holder and a server that is none both have: it is to be compared."""
-    found = GtidSet()
-    for server, _, gtids in _known_servers(snapshot, reported):
-        held = gtids & (server.gtid_executed or GtidSet())
-        found |= held & _of_others(snapshot, reported, server)
-    return found
+    held = GtidSet.union_of(
+        gtids & (server.gtid_executed or GtidSet())
+        for server, _, gtids in _known_servers(snapshot, reported)
+    )
+    return held & _of_no_holders(snapshot, reported)
 
 
 def still_open(
@@ -96,11 +96,10 @@ def not_compared(
     shown = GtidSet.union_of(
         each.gtid_set for each in present if severity_before(each) is not Severity.INFO
     )
-    kept = still_open(snapshot, looked, reported)
+    kept, elsewhere = still_open(snapshot, looked, reported), _of_no_holders(snapshot, reported)
     found = []
     for server, uuid, _ in _known_servers(snapshot, reported):
-        left = kept[uuid] & (server.gtid_executed or GtidSet())
-        left &= _of_others(snapshot, reported, server)
+        left = kept[uuid] & (server.gtid_executed or GtidSet()) & elsewhere
         left -= shown | _accepted(policy, server, uuid)
         if left:
             text = _TEXT.format(gtids=left.shortened(), name=server.name)
@@ -108,16 +107,13 @@ def not_compared(
     return tuple(found)
 
 
-def _of_others(
-    snapshot: ClusterSnapshot, reported: Mapping[UUID, GtidSet], holder: ServerSnapshot
-) -> GtidSet:
-    """Return what other servers have, each without what was reported of it."""
-    found = GtidSet()
-    for each in snapshot.last:
-        if each is not holder and each.gtid_executed is not None:
-            known = GtidSet() if each.server_uuid is None else reported.get(each.server_uuid)
-            found |= each.gtid_executed - (known or GtidSet())
-    return found
+def _of_no_holders(snapshot: ClusterSnapshot, reported: Mapping[UUID, GtidSet]) -> GtidSet:
+    """Return what servers have that are no holders of it."""
+    holders = {each.name: gtids for each, _, gtids in _known_servers(snapshot, reported)}
+    return GtidSet.union_of(
+        (each.gtid_executed or GtidSet()) - holders.get(each.name, GtidSet())
+        for each in snapshot.last
+    )
 
 
 def _known_servers(

@@ -293,10 +293,10 @@ def _unfit_behind(
     elif question.arrives_in_order(arriving.logged_before):
         return
     yield (
-        f"once replication runs on {replica.name}, what waits may overwrite rows: rows of"
-        f" {behind.shortened()} may not fit ({why}). If {replica.name} lost GTIDs (RESET BINARY"
-        " LOGS AND GTIDS), it applied all of these before, and may apply rows a second time:"
-        " compare them first"
+        f"once replication runs on {replica.name}, what waits may overwrite rows or stop an"
+        f" applier: rows of {behind.shortened()} may not fit ({why}). If {replica.name} lost GTIDs"
+        " (RESET BINARY LOGS AND GTIDS), it applied all of these before, and may apply rows a"
+        " second time: compare them first"
     )
 
 

@@ -121,7 +121,10 @@ def misfits_when_resumed(
             )
         why = misfit_of_waiting(then, step)
         if why is not None:
-            yield f"once replication runs on {step.server}, what waits may overwrite rows: {why}"
+            yield (
+                f"once replication runs on {step.server}, what waits may overwrite rows or stop an"
+                f" applier: {why}"
+            )
         yield from delivered_empty(then, step)
 
 

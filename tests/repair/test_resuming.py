@@ -71,7 +71,9 @@ def test_behind_a_row_conflict_the_order_of_the_log_is_no_proof_that_rows_fit() 
     )
     skipped = [InjectEmpty("b", gtids("a:2"))]
     [text] = misfits_when_resumed(case, skipped)
-    assert text.startswith("once replication runs on b, what waits may overwrite rows: rows of ")
+    assert text.startswith(
+        "once replication runs on b, what waits may overwrite rows or stop an applier: rows of "
+    )
     assert ":3 may not fit: they were not compared on b (a statement). If they do not fit" in text
     assert not [*misfits_when_resumed(replace(case, is_chosen=False), skipped)]
     refused = replace(case, finding=REFUSED, model=passed_and_refused())

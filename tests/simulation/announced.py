@@ -211,9 +211,18 @@ def _doubled(
             reasons = f"since on {server.name}: ", f"the applier of {server.name} may stop"
             if channel.failed and any(why in each for each in said.unfit for why in reasons):
                 continue
+            if channel.failed and _was_not_read(channel.failed, server.name, said):
+                continue
             error = channel.applier_error[1] or channel.receiver_error[1] or "stopped"
             text = f"{server.name}: {channel.name!r} stops: {error}"
             yield Violation(*kind, text)
+
+
+def _was_not_read(made: Transaction, name: str, said: Announced) -> bool:
+    """Return whether the plan says that a server will apply a transaction that was not read."""
+    unread = rf"content of (\S+(?:, \S+)*), which {name} would apply, has not been read"
+    listed = (GtidSet.parse(found) for text in said.unfit for found in re.findall(unread, text))
+    return any(gtids([made.gtid]) <= each for each in listed)
 
 
 def _was_reset(world: World, name: str, gtid: Gtid) -> bool:

@@ -112,7 +112,12 @@ class Graph:
         return (*found, *(each for each in self.together if each not in of_groups))
 
     def upstream_of(
-        self, name: str, *, stopped_too: bool = False, only_extra: bool = False
+        self,
+        name: str,
+        *,
+        stopped_too: bool = False,
+        only_extra: bool = False,
+        not_through: str | None = None,
     ) -> frozenset[str]:
         """Return every server whose transactions arrive at `name` over open edges and any hops.
 
@@ -120,6 +125,7 @@ class Graph:
         stopped a channel, or Group Replication. `only_extra`: of these, only those that would
         deliver what the receiving server does not have. A group refuses a server that has
         transactions which no member has (error 3092), so its members receive nothing from it.
+        What arrives only by way of the server `not_through` does not count, except its own.
         """
         groups = self._startable(only_extra=only_extra) if stopped_too else _both_ways(self.peers)
         found: set[str] = set()
@@ -138,6 +144,7 @@ class Graph:
                 if peer not in found and peer not in frontier
             }
             found |= frontier
+            frontier -= {not_through}
         return frozenset(found)
 
     def _startable(self, *, only_extra: bool) -> tuple[_Delivery, ...]:

@@ -35,7 +35,8 @@ def updates_not_logged(facts: ClusterFacts) -> Iterator[Finding]:
         if edge.source in passing:
             continue
         arriving = _arriving(facts.graph, edge.replica, passing)
-        upstream = facts.graph.upstream_of(edge.source, stopped_too=True)
+        # What the source gets only by way of the replica, the replica has.
+        upstream = facts.graph.upstream_of(edge.source, stopped_too=True, not_through=edge.replica)
         cut = sorted(upstream - {edge.source, edge.replica} - arriving)
         direct = {
             address_of(each) for name, each in outside_channels(facts.graph) if name == edge.replica
@@ -186,7 +187,9 @@ def _arriving(graph: Graph, replica: str, passing: frozenset[str]) -> frozenset[
     found: set[str] = set()
     frontier = {replica}
     while frontier:
-        sources = {edge.source for edge in graph.edges if edge.replica in frontier} - found
+        sources = {edge.source for edge in graph.edges if edge.replica in frontier}
+        members = {name for peers in graph.peers if frontier & {*peers} for name in peers}
+        sources = (sources | members) - found
         found |= sources
         frontier = sources & passing
     return frozenset(found)

@@ -50,12 +50,12 @@ all-tests: lint contracts servers compiled
 compiled: .venv/.complete
 	@$(PY) -m pytest --collect-only -q -p tests.distribution > .venv/collected.txt || { tail -n 40 .venv/collected.txt; exit 1; }
 
-quick: .venv/.complete ## no server, no Spark, no long test; a fifth of the examples
+quick: .venv/.complete ## no server, no Spark, no long test; some of the examples and cases
 	@$(MAKE) --no-print-directory --jobs --output-sync lint types contracts quick-tests
 
 quick-tests: .venv/.complete
 	@$(PY) -m pytest --numprocesses logical $(BY_GROUP) -p tests.hypothesis_profiles --hypothesis-profile=quick \
-	    -m "not mysql and not spark and not slow and not long"
+	    -p tests.some_cases -m "not mysql and not spark and not slow and not long"
 
 lint: .venv/.complete ## ruff, check and format
 	@.venv/bin/ruff check --no-cache .

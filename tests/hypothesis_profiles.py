@@ -1,7 +1,7 @@
 """Hypothesis profiles: how many examples each property test tries.
 
 A law names how many examples it should try. `daily`, the default (make test), tries a third,
-`quick` (make quick) a fifth, `nightly` ten times as many.
+`quick` (make quick) a tenth, `nightly` ten times as many.
 
 Loaded as a plugin, this file brings the profiles `quick` and `nightly`:
 pytest -p tests.hypothesis_profiles --hypothesis-profile=nightly
@@ -18,7 +18,7 @@ PROFILE = "daily"  # where no other one is selected
 # No time is asserted: an example takes long where other work has the processors.
 for _name, _examples in (
     (PROFILE, _NAMED // 3),
-    ("quick", _NAMED // 5),
+    ("quick", _NAMED // 10),
     ("nightly", 10 * _NAMED),
 ):
     settings.register_profile(

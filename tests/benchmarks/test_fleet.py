@@ -101,6 +101,7 @@ def test_the_sets_are_canonical_and_are_what_they_should_be() -> None:
     assert holes == {0, 1, 2, 3, 4, 5}
 
 
+@pytest.mark.long
 def test_readings_and_servers_differ() -> None:
     table = rows_from(GeneratedFleet(pairs=MANY, busy_rate=0, fault_rate=0), first=0, count=200)
     equal = 0

@@ -5,6 +5,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from benchmarks.measuring import Line, Section, duel, evaluated, table
 from benchmarks.memory import look, watched_memory
 from benchmarks.run import BENCHMARKS, RESULTS, benchmark, page, written
@@ -73,6 +75,7 @@ def test_a_table_has_a_column_for_each_part_of_a_line() -> None:
     assert {row.count("|") for row in rows} == {6}
 
 
+@pytest.mark.long
 def test_the_peak_of_a_child_stands_after_it_let_go_and_after_it_ended() -> None:
     """It takes 300 MiB, gives it back, ends, and lies there unasked for its status for a while."""
     script = "x = bytearray(300 << 20); del x; print('ready', flush=True); input()"

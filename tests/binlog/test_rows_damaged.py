@@ -63,6 +63,7 @@ def test_cut_off_anywhere_it_is_corrupt_with_its_place() -> None:
             _read(IMAGE[:end])
 
 
+@pytest.mark.long
 def test_mutated_it_is_rows_or_corrupt() -> None:
     dice = random.Random(4)
     refused = 0

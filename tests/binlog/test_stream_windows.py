@@ -119,6 +119,7 @@ def test_a_long_log_takes_no_more_memory_than_a_short_one() -> None:
     assert len(windows._runs) == 65_536
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [0xFFFFFE - 1, 0xFFFFFE, 0xFFFFFE + 1, 2 * 0xFFFFFF + 7])
 def test_events_of_more_than_one_packet(size: int) -> None:
     """A packet of 16 MiB - 1 bytes goes on in the next, which may be empty."""

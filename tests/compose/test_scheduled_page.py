@@ -132,6 +132,7 @@ def test_cron_mails_what_is_worse_than_a_warning(
     assert mailed == ("-s gtid-audit dba\nreport of audit\n" if is_mailed else None)
 
 
+@pytest.mark.long
 def test_cron_mails_the_real_report_of_servers_that_do_not_answer(machine: Path) -> None:
     (machine / "usr/local/bin/gtid-audit").symlink_to(GTID_AUDIT)
     (machine / "etc/gtid-audit/fleet.yaml").write_text(

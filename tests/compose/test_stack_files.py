@@ -143,6 +143,7 @@ def test_no_variable_of_the_test_servers_sets_an_option() -> None:
     assert not ours & options
 
 
+@pytest.mark.long
 def test_the_commands_name_what_is_missing_and_fail(tmp_path: Path) -> None:
     if Path("/var/run/docker.sock").exists():
         pytest.skip("this machine has an engine at the default socket")

@@ -69,6 +69,7 @@ def test_the_corpus_is_small_and_named_by_content() -> None:
         assert len(content) <= INPUT_BYTES_MAX[file.parent.name]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 7, 13, 26, 44, 54, 86, 94, 102, 104])
 def test_a_server_that_answers_as_none_does_ends_no_command_in_a_defect(seed: int) -> None:
     """Seeds that once ended in exit status 70, or that run each command once."""

@@ -72,6 +72,7 @@ def test_a_column_reads_what_a_set_reads(texts: list[str], sets: list[GtidSet | 
     assert 0.2 < sum(each is None for each in sets) / len(sets) < 0.8
 
 
+@pytest.mark.long
 def test_a_column_says_of_a_mistake_what_a_set_says(texts: list[str]) -> None:
     made = GtidSetColumn.parse(pa.array(texts))
     messages = made.errors().to_pylist()

@@ -384,6 +384,7 @@ def test_a_mutation_is_read_or_refused_at_a_place_within(
         assert read == (refused.text_position, refused.expected)
 
 
+@pytest.mark.long
 def test_many_intervals_in_any_order() -> None:
     rng = random.Random(20)
     starts = range(1, 60_001, 3)

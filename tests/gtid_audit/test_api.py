@@ -88,6 +88,7 @@ def test_clusters(server: WebServer) -> None:
     assert valid(server, "/api/v1/clusters?cluster=none", "Clusters")["clusters"] == []
 
 
+@pytest.mark.long
 def test_a_cluster_whose_audit_is_too_old_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     service = audit_all(service_of(healthy("a")))
     later = clock.monotonic_seconds() + 1000
@@ -206,6 +207,7 @@ def test_procedures_without_their_statements(server: WebServer) -> None:
     valid(server, "/api/v1/procedures/none", "Problem", status=404)
 
 
+@pytest.mark.long
 def test_a_journal_that_is_absent_or_unreadable(tmp_path: Path) -> None:
     absent, broken = tmp_path / "absent", tmp_path / "broken"
     broken.write_text("not SQLite" * 100)

@@ -63,6 +63,7 @@ def test_every_answer_is_as_the_document_says(api: schemathesis.BaseSchema, path
     try_all(api[path]["GET"], GenerationMode.POSITIVE, EXAMPLES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", [each.path for each in API_PATHS if each.parameters])
 def test_what_the_document_forbids_is_refused(api: schemathesis.BaseSchema, path: str) -> None:
     try_all(api[path]["GET"], GenerationMode.NEGATIVE, EXAMPLES)

@@ -48,6 +48,7 @@ def test_pair_imports_nothing_heavy() -> None:
     }
 
 
+@pytest.mark.long
 def test_pair_for_people_imports_only_rich_in_addition() -> None:
     modules, _ = loaded_by("pair", DEAD, ALSO_DEAD, "--timeout", "1")
     assert "rich" in modules
@@ -170,6 +171,7 @@ def test_a_password_in_the_environment_appears_nowhere(variable: str, form: str)
     assert SECRET not in done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_servers_that_are_not_there_are_unknown_not_critical() -> None:
     done = run_program("pair", DEAD, ALSO_DEAD, "--json", "--timeout", "2")
     assert done.returncode == 3
@@ -215,6 +217,7 @@ def test_main_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ended.value.code == exits.USAGE
 
 
+@pytest.mark.long
 def test_a_reader_that_goes_away_is_141() -> None:
     many = ",".join(f"{number:08x}-71ca-11e1-9e33-c80aa9429562:1" for number in range(20_000))
     reader, writer = os.pipe()
@@ -293,6 +296,7 @@ def test_explain_says_that_no_audit_reports_a_code(capsys: pytest.CaptureFixture
     assert f"do {unreported.proof}" in text, "what reports it instead"
 
 
+@pytest.mark.long
 def test_output_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
     done = run_program("explain", "E1", environment={"LC_ALL": "C", "PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0

@@ -50,6 +50,7 @@ def test_every_command_with_json_has_a_document() -> None:
     assert {name for names in COMMANDS.values() for name in names} == set(DOCUMENTS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", reference_files())
 def test_a_reference_file_is_what_the_code_makes(name: str) -> None:
     text = (REFERENCE / name).read_text()

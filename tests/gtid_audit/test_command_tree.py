@@ -204,6 +204,7 @@ def test_pyspark_is_in_the_largest_extra(monkeypatch: pytest.MonkeyPatch) -> Non
         optional_packages.require_spark()
 
 
+@pytest.mark.long
 def test_help_shows_needs_and_the_environment_once() -> None:
     text = " ".join(run_cli("binlog", "scan", "--help").stdout.split())
     assert "Needs the extra [columns]: pip install 'gtid-audit[columns]'" in text

@@ -68,6 +68,7 @@ def completions(shell: Sequence[str], script: str, line: str, home: Path) -> set
     return {each.partition("\t")[0].partition(":")[0] for each in done.stdout.splitlines() if each}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 @pytest.mark.parametrize(
     ("line", "expected"),

@@ -32,6 +32,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not FULL.exists(), reason="provider missing: /dev/full")
 @pytest.mark.parametrize(("command", "buffers"), COMMANDS)
 def test_each_command_ends_in_64(command: str, tmp_path: Path, *, buffers: bool) -> None:

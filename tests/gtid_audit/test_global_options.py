@@ -28,6 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path)
 
 
+@pytest.mark.long
 def test_the_version_has_a_short_name() -> None:
     assert (
         run_program("-V").stdout == run_program("--version").stdout == f"gtid-audit {__version__}\n"

@@ -96,6 +96,7 @@ def test_a_missing_package_names_the_smallest_extra(
     assert isinstance(raised.value, ImportError)
 
 
+@pytest.mark.long
 def test_importing_the_interface_imports_no_large_package() -> None:
     code = "import sys, gtid_audit.api; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

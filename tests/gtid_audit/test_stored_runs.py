@@ -161,6 +161,7 @@ def read_from_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("read_from_memory")
 def test_a_run_of_selected_clusters_is_never_the_latest_run_of_the_fleet(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -414,6 +415,7 @@ def test_a_server_that_was_unread_is_unknown_in_the_stored_run(
     assert {one["reason"] for one in unknown} == {"error: KeyError: 'File'"}
 
 
+@pytest.mark.long
 def test_two_snapshots_at_once_leave_two_whole_runs_and_one_whole_memory(tmp_path: Path) -> None:
     memory = DirectoryMemory(tmp_path)
 

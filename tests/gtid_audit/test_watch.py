@@ -171,6 +171,7 @@ def test_what_is_read_once_is_not_watched(
     assert "is not for --watch" in capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["pair", "audit"])
 def test_a_real_interrupt_ends_with_the_last_status(command: str) -> None:
     words = [GTID_AUDIT, command, *DEAD, "--timeout", "1", "--watch", "0.1", "--format", "plugin"]

@@ -6,7 +6,7 @@
 1. Each mutant (mutants.py) of the code that decides (targets.py) is given to tests that need no
    server and no Spark, in a fork (session.py). Nothing is written to any source.
 2. The slow tests of a target, the simulator among them, run with the others, unless QUICK=1, which
-   also tries laws on a fifth of the examples. Tests that have noticed much come first, so they run
+   also tries laws on a tenth of the examples. Tests that have noticed much come first, so they run
    to the end only for what no test notices.
 3. What was looked at and found to be no change of meaning is in equivalent.txt, and not reported.
 4. The seed is printed; the same seed takes the same mutants in the same order. Each target gets a

@@ -63,7 +63,7 @@ class GivenTests:
 
     watched: tuple[str, ...]
     slow: tuple[str, ...] = ()
-    is_quick: bool = False  # a fifth of the examples, as in `make quick`
+    is_quick: bool = False  # a tenth of the examples, as in `make quick`
     compiles: bool = False  # kernels, which are kept on disk (gtid/jit.py)
 
     @property

@@ -326,6 +326,7 @@ def test_nothing_compared_is_not_ok() -> None:
     assert CheckedData("a", "b", [same, missing]).verdict is Verdict.CRITICAL
 
 
+@pytest.mark.long
 def test_a_record_goes_on_behind_its_last_whole_line(tmp_path: Path) -> None:
     path = tmp_path / "record"
     with open_record(path, SERVERS) as record:

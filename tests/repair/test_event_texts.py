@@ -99,6 +99,7 @@ def _is_cut(logged: LoggedRows) -> bool:
     return isinstance(_definition(logged, WAYS[0]), str)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows_min", [NEVER, 0])
 @pytest.mark.parametrize("kind", list(RowKind))
 def test_plain_rows_do_not_go_row_by_row(
@@ -213,6 +214,7 @@ def _nullable(columns: int, nulls: Sequence[int]) -> LoggedRows:
     return replace(logged, table=table, rows=rows)
 
 
+@pytest.mark.long
 def test_layouts_above_the_limit_are_written_by_column() -> None:
     texts = EventTexts(WAYS[0], READ, rows_before_functions=0)
     for bits in range(2 * LAYOUTS_MAX):

@@ -17,9 +17,6 @@ SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.txt"))
 BATCHES = range(0, 500, 250)
 MORE_BATCHES = range(500, 21_500, 1000)
 
-# Of the kept histories one in eight belongs to `make quick`; `make test` checks them all.
-QUICK_EACH = 8
-
 # Kinds of violations that are known and open; each has a scenario that says so.
 KNOWN: frozenset[tuple[str, str]] = frozenset()
 
@@ -53,14 +50,7 @@ def test_none_of_many_histories_contradicts_the_product(first: int) -> None:
     assert_none_is_new(range(first, first + 1000))
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(path, marks=[pytest.mark.long] if at % QUICK_EACH else [])
-        for at, path in enumerate(SCENARIOS)
-    ],
-    ids=[path.stem for path in SCENARIOS],
-)
+@pytest.mark.parametrize("path", SCENARIOS, ids=[path.stem for path in SCENARIOS])
 def test_a_kept_history_does_not_contradict_the_product(path: Path) -> None:
     text = path.read_text()
     found = check(parse(text))

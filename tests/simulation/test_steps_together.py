@@ -119,6 +119,7 @@ def test_kept_histories_have_the_same_plans(counted: Counted, part: int) -> None
         counted.same(partial(reported, Story(history, {})))
 
 
+@pytest.mark.long
 def test_a_refused_step_among_many_is_found_in_few_evaluations(
     monkeypatch: pytest.MonkeyPatch, counted: Counted
 ) -> None:

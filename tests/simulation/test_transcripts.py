@@ -9,7 +9,6 @@ from tests.simulation.transcripts import APPROVED, Story, read_stories, transcri
 HISTORIES = history_digests.APPROVED.read_text().splitlines()
 STORIES = read_stories(APPROVED.read_text())
 DIGESTS = digests.APPROVED.read_text().splitlines()
-QUICK_EACH = 4  # of so many digests of stories, `make quick` computes one
 
 
 @pytest.mark.parametrize(
@@ -20,13 +19,7 @@ def test_a_history_is_reported_and_planned_as_approved(story: Story, approved: s
     assert transcript(story) == approved.rstrip("\n"), story.text
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        pytest.param(line, id=f"line {at}", marks=[pytest.mark.long] if at % QUICK_EACH else [])
-        for at, line in enumerate(DIGESTS)
-    ],
-)
+@pytest.mark.parametrize("line", DIGESTS, ids=[f"line {at}" for at in range(len(DIGESTS))])
 def test_what_no_transcript_shows_is_as_approved(line: str) -> None:
     """Wrong? Facts, questions, or texts of a plan changed. Intended? `python -m tests.approve`."""
     assert line_of(entry_of(line)) == line
@@ -37,15 +30,14 @@ def test_what_no_transcript_shows_is_as_approved(line: str) -> None:
 IN_EACH_RUN = 8
 
 
-def _marks(at: int, line: str) -> list[pytest.MarkDecorator]:
-    if line[0].isdigit():
-        return [pytest.mark.long]
-    return [] if at % IN_EACH_RUN == 0 else [pytest.mark.slow]
-
-
 @pytest.mark.parametrize(
     "line",
-    [pytest.param(line, marks=_marks(at, line)) for at, line in enumerate(HISTORIES)],
+    [
+        pytest.param(
+            line, marks=[] if line[0].isdigit() or at % IN_EACH_RUN == 0 else [pytest.mark.slow]
+        )
+        for at, line in enumerate(HISTORIES)
+    ],
     ids=[line.partition(" ")[0] for line in HISTORIES],
 )
 def test_what_is_computed_of_a_history_is_as_approved(line: str) -> None:

@@ -47,6 +47,7 @@ from topology.rules import RULES
 UNEQUAL = {"multi-source"}
 
 
+@pytest.mark.long
 def test_what_is_at_rest_is_settled_without_asking_a_rule() -> None:
     rows = []
     for number, shape in enumerate(sorted(SHAPES.keys() - UNEQUAL) * 4):

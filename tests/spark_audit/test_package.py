@@ -48,6 +48,7 @@ def test_the_package_holds_all_that_its_modules_import() -> None:
     assert {INSTALLED_AS.get(name, name) for name in foreign} | set(INDIRECT) == set(REQUIREMENTS)
 
 
+@pytest.mark.long
 def test_the_same_sources_give_the_same_bytes(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     first = write_package(tmp_path / "gtid-audit.zip")

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
@@ -62,6 +63,7 @@ def texts() -> Iterator[tuple[Path, str]]:
         yield page, page.read_text()
 
 
+@pytest.mark.long
 def test_every_option_that_is_named_exists() -> None:
     command = get_command(app)
     assert isinstance(command, TyperGroup)

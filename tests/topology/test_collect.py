@@ -142,6 +142,7 @@ def test_the_order_of_the_fleet_file_does_not_matter(order: str) -> None:
     assert [server.server_uuid for server in snapshot.last] == [UUIDS[name] for name in "abc"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hangs_in", [1, 2])
 def test_a_reader_that_hangs_is_given_up_and_the_others_are_read(hangs_in: int) -> None:
     gate = threading.Event()

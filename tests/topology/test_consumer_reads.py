@@ -175,6 +175,7 @@ def test_a_command_has_no_input_and_no_shell() -> None:
     assert "$HOME" in first_of(from_command("echo", "$HOME")).unread
 
 
+@pytest.mark.long
 def test_consumers_are_read_at_the_same_time() -> None:
     sources = [
         ConsumerSource(f"c{number}", command=("sh", "-c", f"sleep 0.5; echo {A}:1-5"))

@@ -5,16 +5,9 @@ import pytest
 from tests.topology.fact_digests import APPROVED, entries, entry_of, line_of
 
 LINES = APPROVED.read_text().splitlines()
-QUICK_EACH = 4  # of so many lines, `make quick` computes one
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        pytest.param(line, id=f"line {at}", marks=[pytest.mark.long] if at % QUICK_EACH else [])
-        for at, line in enumerate(LINES)
-    ],
-)
+@pytest.mark.parametrize("line", LINES, ids=[f"line {at}" for at in range(len(LINES))])
 def test_facts_findings_and_questions_are_as_approved(line: str) -> None:
     """Wrong? Is it intended? Then `python -m tests.approve`."""
     assert line_of(entry_of(line)) == line

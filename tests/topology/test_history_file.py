@@ -207,6 +207,7 @@ for number in range(20):
 """
 
 
+@pytest.mark.long
 def test_processes_that_begin_at_once_share_a_file(tmp_path: Path) -> None:
     """They also create it together. Audits of one cluster at one moment count once."""
     path = tmp_path / "h"
@@ -229,6 +230,7 @@ def test_processes_that_begin_at_once_share_a_file(tmp_path: Path) -> None:
     assert spans(HistoryFile(path)) == [("H1", 0, 19, None)] * 4
 
 
+@pytest.mark.long
 def test_a_process_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "h"
     for _ in range(3):

@@ -21,6 +21,7 @@ PLAIN = st.recursive(
 RECORDS = st.dictionaries(st.text(), PLAIN, max_size=4)
 
 
+@pytest.mark.long
 @given(RECORDS)
 def test_an_item_is_what_the_standard_library_writes(record: dict[str, Any]) -> None:
     whole = json.dumps([[record]], ensure_ascii=False, indent=2)

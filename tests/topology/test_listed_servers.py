@@ -238,6 +238,7 @@ def test_a_fleet_file_lists_its_servers_or_has_a_command(
     assert expected in problems(written(tmp_path, text))
 
 
+@pytest.mark.long
 def test_a_command_that_fails_ends_the_audit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,6 +278,7 @@ def test_a_file_that_every_user_can_change_may_not_list_by_a_command(tmp_path: P
             load(path)
 
 
+@pytest.mark.long
 def test_commands_run_at_the_same_time(tmp_path: Path) -> None:
     command = json.dumps(
         ["sh", "-c", 'sleep 0.3; echo "{\\"servers\\": [{\\"host\\": \\"$0\\"}]}"']

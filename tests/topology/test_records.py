@@ -276,6 +276,7 @@ def test_a_snapshot_survives_json(server: ServerSnapshot) -> None:
     assert repr(back) == repr(server)  # some fields take no part in ==
 
 
+@pytest.mark.long
 @LAWS
 @given(servers())
 def test_a_snapshot_survives_its_columns(server: ServerSnapshot) -> None:

@@ -70,7 +70,7 @@ CompareContent: TypeAlias = Annotated[
         "--content/--no-content",
         help="Compare the content of transactions around every restart, and of the newest 10,000"
         " of each UUID; or compare nothing. Default: around restarts within the last day, and with"
-        " --out since the last audit.",
+        " --history or --out since the last audit.",
     ),
 ]
 CompareDefinitions: TypeAlias = Annotated[
@@ -86,7 +86,8 @@ KeepHistory: TypeAlias = Annotated[
     typer.Option(
         "--history",
         metavar="FILE",
-        help="Record the findings in this file, and show since when each exists.",
+        help="Record the findings in this file, show since when each exists, and keep there"
+        " what the next audit must compare again.",
     ),
 ]
 AllowedUuids: TypeAlias = Annotated[

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from gtid import GtidSet
 from gtid_audit.operands.cluster_to_read import ClusterToRead
 from gtid_audit.operands.refuse_same_server import refuse_same_servers
-from gtid_audit.tasks.cluster_contents import look_at_contents
 from gtid_audit.tasks.cluster_definitions import look_at_definitions
+from gtid_audit.tasks.compared_restarts import Memory
+from gtid_audit.tasks.contents_of_servers import contents_of
 from topology.adapters.collect import collect_cluster
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit
 from topology.policy import Policy
-from topology.questions.contents_to_compare import Remembered
 from topology.readings.contents import ContentReading
 from topology.readings.definition_reading import DefinitionReading
 from topology.readings.snapshot import ClusterSnapshot
@@ -52,6 +52,7 @@ def read_and_audit(
     scope: "DefinitionScope | None" = None,
     offered: GtidSet | None = None,
     pairs: bool = False,
+    memory: Memory | None = None,
 ) -> AuditedCluster:
     """Read every server of a cluster and evaluate it. Raises UsageProblem.
 
@@ -60,6 +61,7 @@ def read_and_audit(
     those of one schema or table.
     `offered`: also read until when each server could serve this set.
     `pairs`: also read whether a server with a missing log could serve each other one.
+    `memory`: what earlier audits of these servers remembered; this one adds to it.
     """
     policy = cluster.policy
     snapshot = collect_cluster(
@@ -73,15 +75,7 @@ def read_and_audit(
         consumers=cluster.consumers,
     )
     refuse_same_servers([snapshot])
-    contents = look_at_contents(
-        snapshot,
-        cluster.targets,
-        content,
-        say=say,
-        accepted=policy.accepted,
-        remembered=Remembered(suspects={cluster.name: cluster.suspects}),
-        seconds_max=cluster.query_seconds_max,
-    ).reading
+    contents = contents_of(cluster, snapshot, content, say=say, memory=memory)
     compared = None
     if definitions or scope is not None:
         compared = look_at_definitions(snapshot, cluster, say=say, scope=scope)

@@ -20,7 +20,7 @@ from topology.questions.contents_to_compare import (
     looked_back,
     suspects_now,
 )
-from topology.questions.known_differences import known_gtids, still_known
+from topology.questions.known_differences import known_gtids, known_of_others, still_known
 from topology.questions.reported_losses import reported_here
 from topology.readings.contents import UnreadContent
 from topology.readings.snapshot import ClusterSnapshot
@@ -56,6 +56,7 @@ def look_at_contents(
     suspects |= reported_here(snapshot, remembered.reported)
     suspects |= suspects_now(snapshot, chosen)
     suspects |= known_gtids(still_known(snapshot, remembered.every_difference))
+    suspects |= known_of_others(snapshot, remembered)
     bootstraps = bootstraps_due(snapshot, chosen, remembered.looks)
     if not back and not suspects and not bootstraps:
         return Looked(None)

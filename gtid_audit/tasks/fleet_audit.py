@@ -11,7 +11,6 @@ from pathlib import Path
 from gtid_audit.exits import UsageProblem
 from gtid_audit.optional_packages import require_spark
 from gtid_audit.tasks.audit_engines import directory_or_scratch, results_on_spark, results_stored
-from gtid_audit.tasks.compared_restarts import Memory
 from gtid_audit.tasks.fleet_reading import place_of, read_fleet
 from gtid_audit.tasks.kept_history import HISTORY, KeptHistory, history_at
 from gtid_audit.views.audit_results import InMemory, InResults
@@ -27,14 +26,14 @@ def audit_fleet(
     say: Say | None = None,
     content: bool | None = None,
     definitions: bool | None = None,
-    memory: Memory | None = None,
     history: KeptHistory | None = None,
 ) -> InMemory:
-    """Read a fleet and evaluate it in this process. `memory` is what the next audit must compare.
+    """Read a fleet and evaluate it in this process.
 
     `content` and `definitions` are as in fleet_reading.py. `history` is where findings are
-    recorded, and looked up.
+    recorded and looked up, and what the next audit must compare.
     """
+    memory = None if history is None else history.memory_of_fleet()
     read = read_fleet(
         fleet, for_audit=True, content=content, definitions=definitions, say=say, memory=memory
     )

@@ -15,11 +15,15 @@ from uuid import UUID
 from gtid import GtidSet
 from gtid_audit.tasks.cluster_contents import look_at_contents
 from topology.adapters.collect_fleet import Say
-from topology.adapters.inventory.fleet import Fleet
 from topology.audit_cluster import EVERY_SERVER, audit_or_unknown
 from topology.catalogue.findings import Finding
 from topology.policy import Policy
-from topology.questions.contents_to_compare import Looked, Remembered, suspects_in
+from topology.questions.contents_to_compare import (
+    QUERY_SECONDS_MAX,
+    Looked,
+    Remembered,
+    suspects_in,
+)
 from topology.questions.known_differences import not_here, still_known, with_known
 from topology.questions.reported_losses import (
     not_compared,
@@ -43,30 +47,43 @@ class FleetContents:
 
 
 def compare_contents(
-    fleet: Fleet,
+    targets: Mapping[str, Sequence[ServerTarget]],
     snapshots: Sequence[ClusterSnapshot],
     chosen: bool | None,
     *,
+    policy: Policy,
     remembered: Remembered | None,
     say: Say | None = None,
+    seconds_max: float = QUERY_SECONDS_MAX,
 ) -> FleetContents:
     """Compare contents where that is due.
 
-    Several clusters at once; each server gets one query at a time. `chosen` is as in
-    contents_to_compare.py. Without a memory (None) earlier audits are unknown.
+    Several clusters at once; each server gets one query at a time.
+
+    Args:
+        targets: the servers, by cluster.
+        snapshots: the clusters as they were just read.
+        chosen: as in contents_to_compare.py.
+        policy: what is accepted.
+        remembered: what earlier audits stored; None: they are unknown.
+        say: shows progress.
+        seconds_max: for one query to a server.
     """
     known = remembered or Remembered()
-    targets = {cluster.name: cluster.targets for cluster in fleet.clusters}
 
     def look(snapshot: ClusterSnapshot) -> Looked:
         ways = targets.get(snapshot.cluster, ())
-        return _look(snapshot, ways, chosen, remembered=known, policy=fleet.policy, say=say)
+        return _look(
+            *(snapshot, ways, chosen),
+            remembered=known,
+            policy=policy,
+            say=say,
+            seconds_max=seconds_max,
+        )
 
     present: dict[str, tuple[Finding, ...]] = {}
     if remembered is not None:
-        present = {
-            each.cluster: audit_or_unknown(each, fleet.policy).findings for each in snapshots
-        }
+        present = {each.cluster: audit_or_unknown(each, policy).findings for each in snapshots}
     looks: list[tuple[ClusterSnapshot, Looked]] = []
     differences = dict(known.differences)
     if chosen is not False:
@@ -80,7 +97,7 @@ def compare_contents(
                 unread = not_compared(
                     *(each, with_all, known.reported),
                     present=present.get(each.cluster, ()),
-                    policy=fleet.policy,
+                    policy=policy,
                 )
                 if unread:
                     with_all = with_all.with_unread(unread, each)
@@ -132,6 +149,7 @@ def _look(
     remembered: Remembered,
     policy: Policy,
     say: Say | None,
+    seconds_max: float,
 ) -> Looked:
     """Compare contents in one cluster where that is due. Never raises."""
 
@@ -147,6 +165,7 @@ def _look(
             say=say_here,
             accepted=policy.accepted,
             remembered=remembered,
+            seconds_max=seconds_max,
         )
     except Exception as error:  # noqa: BLE001 - it is reported for this cluster
         reason = f"defect of the auditor: {type(error).__name__}: {error}"

@@ -84,7 +84,14 @@ def read_fleet(
     if for_audit and len(fleet.clusters) == 1:
         refuse_same_servers(snapshots)
     remembered = memory.read() if memory is not None else None
-    compared = compare_contents(fleet, snapshots, content, remembered=remembered, say=say)
+    compared = compare_contents(
+        {cluster.name: cluster.targets for cluster in fleet.clusters},
+        snapshots,
+        content,
+        policy=fleet.policy,
+        remembered=remembered,
+        say=say,
+    )
     defined = compare_definitions(fleet, snapshots, definitions, say=say)
     if not snapshots:
         return FleetReading(snapshots, compared.readings, None, fleet.labels, defined)

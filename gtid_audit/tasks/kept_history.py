@@ -1,9 +1,9 @@
-"""Keeps the history of findings in a file: `--history`, and `--out`.
+"""Keeps the history of findings in a file: `--history`, and `--out`; with it, what is remembered.
 
 The file is opened before any server is read, so that an unusable file costs nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,6 +13,7 @@ from gtid_audit.views.report import AuditReport
 from topology.catalogue.findings import ClusterAudit
 
 if TYPE_CHECKING:  # sqlite3 is imported only where a history is kept
+    from gtid_audit.tasks.compared_restarts import Memory
     from topology.adapters.history_file import Episode, HistoryFile
 
 HISTORY: Final = "_history.sqlite3"  # in a directory of stored runs, beside them
@@ -38,6 +39,19 @@ class KeptHistory:
             return self.file.record(audits, scope_of=scope_of)
         except UnusableHistory as problem:
             raise UsageProblem(str(problem)) from problem
+
+    def memory_of_fleet(self) -> "Memory":
+        """Return what audits of the fleet file remember."""
+        from gtid_audit.tasks.history_memory import HistoryMemory, MemoryOfAudit
+
+        return MemoryOfAudit(HistoryMemory(self.file))
+
+    def memory_of_servers(self, cluster: str, servers: Iterable[str]) -> "Memory":
+        """Return what audits of exactly these servers remember."""
+        from gtid_audit.tasks.history_memory import HistoryMemory, MemoryOfAudit
+        from topology.adapters.history_file import scope_of_names
+
+        return MemoryOfAudit(HistoryMemory(self.file, scope_of_names(cluster, servers)))
 
     def dated_report(self, report: AuditReport) -> AuditReport:
         """Record a report; return it with its history. Raises UsageProblem."""

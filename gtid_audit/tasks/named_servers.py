@@ -24,9 +24,11 @@ def answer_of_servers(
 
     `content` and `definitions` are as in audited_cluster.py. `also_unknown` is what the discovery
     of the servers left open; it makes the verdict UNKNOWN unless something is critical. `history`
-    is where findings are recorded, and looked up.
+    is where findings are recorded and looked up, and what the next audit must compare.
     """
-    done = read_and_audit(to_read, content=content, definitions=definitions, say=say)
+    names = [each.name for each in to_read.targets]
+    memory = None if history is None else history.memory_of_servers(to_read.name, names)
+    done = read_and_audit(to_read, content=content, definitions=definitions, say=say, memory=memory)
     report = report_of(Engine.LOCAL, [_with_unknown(done.audit, also_unknown)])
     if history is not None:
         report = history.dated_report(report)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gtid_audit.tasks.fleet_reading import read_fleet
+from gtid_audit.tasks.history_memory import HistoryMemory
 from gtid_audit.tasks.kept_history import history_at
 from gtid_audit.tasks.served_history import ServedHistory
 from gtid_audit.tasks.served_memory import ServedMemory
@@ -46,5 +47,8 @@ class ServedAudit:
 def served_audit(history: Path | None) -> ServedAudit:
     """Return the audits of a service, with a history file or without. Raises UsageProblem."""
     kept = history_at(history, of_servers=False)
-    recorded = None if kept is None else ServedHistory(kept)
-    return ServedAudit(ServedMemory(recorded), recorded)
+    if kept is None:
+        return ServedAudit(ServedMemory(), None)
+    recorded = ServedHistory(kept)
+    stored = HistoryMemory(kept.file, writing=recorded.writing)
+    return ServedAudit(ServedMemory(stored), recorded)

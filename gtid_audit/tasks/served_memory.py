@@ -12,45 +12,52 @@ looks of the servers that its cluster has had in this process; before its first 
 A server that moves to another cluster is without one there. Its last day is compared then, and what
 is older was compared where it was before. What else is remembered is little: all of it is given.
 
-With a file, all is loaded from it at the start, and changes are stored. A look alone is stored only
-if the stored one is older than `LOOKS_STORED_SECONDS`: after a restart of the service, the time
-between is compared once more. The rest is stored at once.
+With a file, looks are loaded from it at the start, and the rest before each audit: a nightly audit
+with the same file may have added to it. A look alone is stored only if the stored one is older than
+`LOOKS_STORED_SECONDS`: after a restart of the service, the time between is compared once more. The
+rest is stored at once.
 """
 
 import threading
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, Protocol
+from typing import Final
 from uuid import UUID
 
-from gtid_audit.tasks.merged_memory import MemoryChanges, apply_to, changes_of
+from gtid_audit.tasks.history_memory import MemoryStore
+from gtid_audit.tasks.merged_memory import apply_to, changes_of, merged
 from topology.questions.contents_to_compare import Remembered
 
 LOOKS_STORED_SECONDS: Final = 600.0
 
 
-class MemoryStore(Protocol):
-    """Where the memory outlives the process. Both methods raise UsageProblem."""
+class MemoryOfProcess:
+    """What audits remember until this process ends: see MemoryStore."""
 
-    def load(self) -> Remembered:
-        """Return what is stored."""
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._all = Remembered()
 
-    def store(self, changes: MemoryChanges) -> None:
-        """Store entries beside the others, and remove those that are None."""
+    def load(self, *, looks: bool = True) -> Remembered:
+        """See MemoryStore."""
+        with self._lock:
+            return self._all if looks else replace(self._all, looks={})
+
+    def merge(self, before: Remembered, after: Remembered) -> None:
+        """See MemoryStore."""
+        with self._lock:
+            self._all = merged(before, after, self._all)
 
 
 class ServedMemory:
     """The memory of all clusters."""
 
     def __init__(self, store: MemoryStore | None = None) -> None:
-        self._store = store
+        self._store = MemoryOfProcess() if store is None else store
         self._lock = threading.Lock()
-        known = Remembered() if store is None else store.load()
-        self._looks = dict(known.looks)
-        self._suspects = dict(known.suspects)
-        self._differences = dict(known.differences)
-        self._reported = dict(known.reported)
-        self._stored_looks = dict(known.looks)
+        stored = self._store.load().looks
+        self._looks = dict(stored)
+        self._stored_looks = dict(stored)
         self._servers: dict[str, frozenset[UUID]] = {}
 
     def of_cluster(self, cluster: str) -> "_MemoryOfCluster":
@@ -58,7 +65,8 @@ class ServedMemory:
         return _MemoryOfCluster(self, cluster)
 
     def read(self, cluster: str) -> Remembered:
-        """Return what an audit of a cluster must know."""
+        """Return what an audit of a cluster must know. Raises UsageProblem."""
+        rest = self._store.load(looks=False)
         with self._lock:
             servers = self._servers.get(cluster)
             looks = (
@@ -66,28 +74,23 @@ class ServedMemory:
                 if servers is None
                 else {each: self._looks[each] for each in servers if each in self._looks}
             )
-            reported = dict(self._reported)
-            return Remembered(looks, dict(self._suspects), dict(self._differences), reported)
+        return replace(rest, looks=looks)
 
     def take_over(self, cluster: str, before: Remembered, after: Remembered) -> None:
         """Take over what an audit has changed. Raises UsageProblem."""
         with self._lock:
-            now = Remembered(self._looks, self._suspects, self._differences, self._reported)
-            changes = changes_of(before, after, now)
-            if changes.looks:
+            now = Remembered(self._looks)
+            looks = changes_of(Remembered(before.looks), Remembered(after.looks), now).looks
+            if looks:
                 # An audit writes a look at each server that it read.
                 known = self._servers.get(cluster, frozenset())
-                self._servers[cluster] = known | changes.looks.keys()
-            apply_to(self._looks, changes.looks)
-            apply_to(self._suspects, changes.suspects)
-            apply_to(self._differences, changes.differences)
-            apply_to(self._reported, changes.reported)
-            if self._store is None:
-                return
-            due = {each: at for each, at in changes.looks.items() if at and self._is_due(each, at)}
+                self._servers[cluster] = known | looks.keys()
+            apply_to(self._looks, looks)
+            due = {each: at for each, at in looks.items() if at and self._is_due(each, at)}
             self._stored_looks.update(due)
-        if due or changes.suspects or changes.differences or changes.reported:
-            self._store.store(replace(changes, looks=due))
+        was, now = replace(before, looks={}), replace(after, looks=due)
+        if was != now:
+            self._store.merge(was, now)
 
     def _is_due(self, server: UUID, at: datetime) -> bool:
         stored = self._stored_looks.get(server)

@@ -18,8 +18,9 @@ NOT_STORED: Final = (
 )
 NOT_ASKED_FOR: Final = "Content not compared: --no-content."
 NONE_DUE: Final = (
-    "Content not compared: no linked server is known to have restarted within 24 hours (with --out:"
-    " or since the last audit that compared it). --content compares around every restart."
+    "Content not compared: no linked server is known to have restarted within 24 hours (with"
+    " --history or --out: or since the last audit that compared it). --content compares around"
+    " every restart."
 )
 OTHERS: Final = (
     "Other GTIDs were not compared. Equal GTID sets may contain different transactions. --content"

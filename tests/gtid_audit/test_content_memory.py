@@ -158,7 +158,7 @@ def looked(
 
     monkeypatch.setattr("topology.adapters.compare_contents.read_contents", read)
     return content_fleet.compare_contents(
-        FLEET, [snapshot], chosen, remembered=remembered or Remembered()
+        {}, [snapshot], chosen, policy=FLEET.policy, remembered=remembered or Remembered()
     )
 
 
@@ -350,9 +350,48 @@ def test_suspects_of_a_cluster_that_was_renamed_are_compared(
         return Looked(None, settled=suspects)
 
     monkeypatch.setattr("topology.adapters.compare_contents.read_contents", read)
-    found = content_fleet.compare_contents(FLEET, [snapshot], None, remembered=known)
+    found = content_fleet.compare_contents(
+        {}, [snapshot], None, policy=FLEET.policy, remembered=known
+    )
     assert compared == [held]
     assert found.remembered.suspects == {}
+
+
+@pytest.mark.parametrize(
+    ("uuid", "seen", "gtids"),
+    [
+        (UUID(int=7), {A}, [f"{A}:2:7"]),  # auto.cnf was removed, or it is a copy
+        (UUID(int=7), {A, UUID(int=7)}, []),  # once is enough
+        (B, {A}, [f"{A}:2:7"]),  # it is none of those that are away
+        (None, {A}, [f"{A}:7"]),  # it was not read: by its name
+    ],
+)
+def test_a_server_that_is_new_may_be_one_of_those_that_differed(
+    uuid: UUID | None,
+    seen: set[UUID],
+    gtids: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    snapshot = started(healthy(), 10**6, 10**6)
+    a, b = snapshot.last
+    if uuid is None:
+        b = with_facts(b, server_uuid=None, gtid_executed=None)
+    now = replace(snapshot, last=(a, replace(b, server_uuid=uuid)))
+    lost = GtidSet.parse(f"{A}:2")
+    known = Remembered(
+        looks=dict.fromkeys(seen, NOON + timedelta(days=1)),
+        differences={"pair": (KnownDifference(a_difference(), (A, B)),)},
+        reported={B: lost | GtidSet.parse(f"{B}:77")},
+    )
+    compared: list[GtidSet] = []
+
+    def read(*_args: object, suspects: GtidSet, **_named: object) -> Looked:
+        compared.append(suspects)
+        return Looked(None)
+
+    monkeypatch.setattr("topology.adapters.compare_contents.read_contents", read)
+    content_fleet.compare_contents({}, [now], None, policy=FLEET.policy, remembered=known)
+    assert [str(each) for each in compared] == gtids
 
 
 @pytest.mark.parametrize("kind", Difference)

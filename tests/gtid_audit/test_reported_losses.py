@@ -11,8 +11,6 @@ import pytest
 from gtid import GtidSet
 from gtid_audit.tasks import fleet_contents
 from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, with_facts
-from topology.adapters.collect import CollectLimits
-from topology.adapters.inventory.fleet import Fleet
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Severity, Verdict
 from topology.facts.accepted import AcceptedRepair
@@ -51,9 +49,10 @@ def looked(
         return Looked(ContentReading(NOON, 0, (), (), ()), answered=answered or {})
 
     monkeypatch.setattr("topology.adapters.compare_contents.read_contents", read)
-    fleet = Fleet((), CollectLimits(), 1, policy or Policy())
     found = fleet_contents.compare_contents(
-        fleet, [snapshot], None, remembered=Remembered(reported=reported)
+        *({}, [snapshot], None),
+        policy=policy or Policy(),
+        remembered=Remembered(reported=reported),
     )
     assert found.readings is not None
     readings = found.readings.get("pair")
@@ -168,13 +167,12 @@ def test_equal_sets_afterwards_are_unknown_until_a_comparison_answers(
 
 def test_the_verdict_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     reused = pair(f"{A}:1-8")
-    fleet = Fleet((), CollectLimits(), 1, Policy())
     monkeypatch.setattr(
         "topology.adapters.compare_contents.read_contents",
         lambda *_args, **_named: Looked(ContentReading(NOON, 0, (), (), ())),
     )
     found = fleet_contents.compare_contents(
-        fleet, [reused], None, remembered=Remembered(reported=BEFORE)
+        {}, [reused], None, policy=Policy(), remembered=Remembered(reported=BEFORE)
     )
     assert found.readings is not None
     audit = audit_cluster(reused.with_contents(found.readings["pair"]))

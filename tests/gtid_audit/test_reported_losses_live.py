@@ -71,27 +71,31 @@ def test_a_loss_is_not_forgotten_because_its_holders_agree(
 def test_a_loss_that_no_log_shows_is_not_forgotten(
     installation97: Installation, tmp_path: Path
 ) -> None:
+    """With a directory, a history of the fleet, and a history of two servers."""
     with running(installation97, _UNLOGGED) as two:
-        fleet = fleet_file(
-            tmp_path / "fleet.yaml", ("shop", [address(two["a"]), address(two["b"])])
-        )
+        a, b = two["a"], two["b"]
+        fleet = fleet_file(tmp_path / "fleet.yaml", ("shop", [address(a), address(b)]))
+        of_fleet, history = ("audit", "--fleet", str(fleet)), str(tmp_path / "history")
+        kept = (*of_fleet, "--engine", "local", "--out", str(tmp_path / "runs"))
+        with_memory: list[tuple[str, ...]] = [kept, (*of_fleet, "--history", history)]
+        with_memory.append(("pair", a.dsn, b.dsn, "--history", history))
 
-        def audited(*options: str, runs: str = "runs") -> tuple[int, list[str], dict[str, Any]]:
-            out = ("--engine", "local", "--out", str(tmp_path / runs), "--json")
-            done = run_cli("audit", "--fleet", str(fleet), *out, *options)
+        def audited(*command: str) -> tuple[int, list[str], dict[str, Any]]:
+            done = run_cli(*command, "--json")
             document = json.loads(done.stdout)
             codes = [each["code"] for each in document["findings"] if each["severity"] != "info"]
             return done.returncode, codes, document
 
         lost = faults.lost_tail_crash(two)
-        status, codes, _ = audited()
-        assert (status, "E3" in codes) == (2, True)
-        reused = commit(two["a"], *["INSERT INTO lost.t (note) VALUES ('again')"] * 3)
+        for command in with_memory:
+            status, codes, _ = audited(*command)
+            assert (status, "E3" in codes) == (2, True)
+        reused = commit(a, *["INSERT INTO lost.t (note) VALUES ('again')"] * 3)
         assert reused == lost.lost
-        two["b"].execute("START REPLICA")
-        wait_for(two["b"], commit(two["a"], "INSERT INTO lost.t (note) VALUES ('later')"))
-        for options in ((), ("--content",)):
-            status, codes, document = audited(*options)
+        b.execute("START REPLICA")
+        wait_for(b, commit(a, "INSERT INTO lost.t (note) VALUES ('later')"))
+        for command in (*with_memory, *with_memory, (*kept, "--content")):
+            status, codes, document = audited(*command)
             assert (status, "E3" in codes) == (3, False), document
             reasons = [each["reason"] for each in document["unknown"]]
             assert any(
@@ -99,5 +103,5 @@ def test_a_loss_that_no_log_shows_is_not_forgotten(
             ), document
         # As it says: the rows were compared, and the set is accepted.
         fleet.write_text(fleet.read_text() + _ACCEPTED.format(gtids=lost.lost))
-        status, codes, document = audited()
+        status, codes, document = audited(*kept)
         assert not [each for each in document["unknown"] if "earlier audit" in each["reason"]]

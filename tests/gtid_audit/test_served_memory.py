@@ -12,8 +12,8 @@ import pytest
 
 from gtid import Gtid, GtidSet
 from gtid_audit.exits import UsageProblem
-from gtid_audit.tasks.kept_history import history_at
-from gtid_audit.tasks.merged_memory import changes_of
+from gtid_audit.tasks.history_memory import OF_THE_FLEET, HistoryMemory
+from gtid_audit.tasks.kept_history import KeptHistory, history_at
 from gtid_audit.tasks.served_history import ServedHistory
 from gtid_audit.tasks.served_memory import LOOKS_STORED_SECONDS, ServedMemory
 from tests.gtid_audit.build import healthy, holed
@@ -82,50 +82,91 @@ def history_in(file: Path) -> ServedHistory:
     return ServedHistory(kept)
 
 
+def memory_in(file: Path, scope: str = OF_THE_FLEET) -> HistoryMemory:
+    return HistoryMemory(HistoryFile.at(file), scope)
+
+
 def test_the_memory_outlives_the_process(file: Path) -> None:
-    memory = ServedMemory(history_in(file))
+    memory = ServedMemory(memory_in(file))
     differences = {"a": (known_difference(),)}
     memory.of_cluster("a").write(Remembered({ONE: NOON}, {"a": SUSPECT}, differences))
-    assert ServedMemory(history_in(file)).read("a") == Remembered(
+    assert ServedMemory(memory_in(file)).read("a") == Remembered(
         {ONE: NOON}, {"a": SUSPECT}, differences
     )
     cleared = memory.of_cluster("a")
     cleared.write(replace(cleared.read(), suspects={}, differences={}))
-    assert ServedMemory(history_in(file)).read("a") == Remembered({ONE: NOON}, {}, {})
+    assert ServedMemory(memory_in(file)).read("a") == Remembered({ONE: NOON}, {}, {})
 
 
 def test_a_look_is_stored_from_time_to_time(file: Path) -> None:
-    memory = ServedMemory(history_in(file))
+    memory = ServedMemory(memory_in(file))
     for seconds in (0, LOOKS_STORED_SECONDS - 1):
         memory.of_cluster("a").write(Remembered({ONE: NOON + timedelta(seconds=seconds)}))
-    assert history_in(file).load().looks == {ONE: NOON}
+    assert memory_in(file).load().looks == {ONE: NOON}
     later = NOON + timedelta(seconds=LOOKS_STORED_SECONDS)
     memory.of_cluster("a").write(Remembered({ONE: later}))
-    assert history_in(file).load().looks == {ONE: later}
+    assert memory_in(file).load().looks == {ONE: later}
 
 
 def test_what_was_reported_of_a_server_is_stored_and_removed(file: Path) -> None:
-    memory = ServedMemory(history_in(file))
+    memory = ServedMemory(memory_in(file))
     one = memory.of_cluster("a")
     assert one.read().reported == {}
     one.write(Remembered(reported={ONE: SUSPECT, TWO: SUSPECT}))
-    assert ServedMemory(history_in(file)).read("b").reported == {ONE: SUSPECT, TWO: SUSPECT}
+    assert ServedMemory(memory_in(file)).read("b").reported == {ONE: SUSPECT, TWO: SUSPECT}
     assert one.read().reported == {ONE: SUSPECT, TWO: SUSPECT}
     one.write(Remembered(reported={TWO: SUSPECT}))
     assert memory.read("a").reported == {TWO: SUSPECT}
-    assert history_in(file).load() == Remembered(reported={TWO: SUSPECT})
+    assert memory_in(file).load() == Remembered(reported={TWO: SUSPECT})
 
 
 def test_what_another_audit_settles_takes_nothing_else_back(file: Path) -> None:
     """An audit settles suspects of every cluster, which it has read earlier (a cluster renamed)."""
-    memory = ServedMemory(history_in(file))
+    memory = ServedMemory(memory_in(file))
     six, seven = (GtidSet.parse(f"{ONE}:{number}") for number in (6, 7))
     memory.of_cluster("a").write(Remembered(suspects={"a": six}))
     one, other = memory.of_cluster("a"), memory.of_cluster("b")
     assert one.read().suspects == other.read().suspects == {"a": six}
     one.write(Remembered(suspects={"a": six | seven}))
     other.write(Remembered(suspects={}))
-    assert memory.read("a").suspects == history_in(file).load().suspects == {"a": seven}
+    assert memory.read("a").suspects == memory_in(file).load().suspects == {"a": seven}
+
+
+def test_the_service_knows_what_another_process_adds_to_the_file(file: Path) -> None:
+    """A nightly audit has the same file."""
+    served = ServedMemory(memory_in(file))
+    of_cluster = served.of_cluster("a")
+    before = of_cluster.read()
+    nightly = KeptHistory(HistoryFile(file), of_servers=False).memory_of_fleet()
+    differences = {"a": (known_difference(),)}
+    nightly.write(replace(nightly.read(), differences=differences, reported={ONE: SUSPECT}))
+    assert served.read("a").differences == differences
+    more = GtidSet.parse(f"{A}:9")
+    of_cluster.write(replace(before, suspects={"a": SUSPECT}, reported={ONE: more}))
+    everything = Remembered({}, {"a": SUSPECT}, differences, {ONE: SUSPECT | more})
+    assert served.read("a") == memory_in(file).load() == everything
+
+
+def test_servers_of_a_command_line_have_a_memory_of_their_own(file: Path) -> None:
+    kept = KeptHistory(HistoryFile.at(file), of_servers=True)
+    pairs = [kept.memory_of_servers("pair", names) for names in (("a", "b"), ("a", "c"))]
+    pairs[0].read()
+    pairs[0].write(Remembered({ONE: NOON}, {"pair": SUSPECT}, {}, {TWO: SUSPECT}))
+    assert pairs[1].read() == kept.memory_of_fleet().read() == Remembered()
+    again = kept.memory_of_servers("pair", ("b", "a"))
+    assert again.read() == Remembered({ONE: NOON}, {"pair": SUSPECT}, {}, {TWO: SUSPECT})
+    again.write(Remembered({ONE: NOON}))
+    assert pairs[0].read() == Remembered({ONE: NOON})
+
+
+def test_an_audit_that_changes_nothing_writes_nothing(file: Path) -> None:
+    memory = memory_in(file)
+    memory.merge(Remembered(), Remembered(reported={ONE: SUSPECT}))
+    file.chmod(0o400)
+    with closing(sqlite3.connect(file)) as locking:
+        locking.execute("BEGIN IMMEDIATE")
+        memory.merge(memory.load(), memory.load())
+    assert memory.load() == Remembered(reported={ONE: SUSPECT})
 
 
 def test_a_file_of_an_earlier_version_has_no_memory_and_gets_one(file: Path) -> None:
@@ -133,20 +174,20 @@ def test_a_file_of_an_earlier_version_has_no_memory_and_gets_one(file: Path) -> 
     with closing(sqlite3.connect(file)) as database, database:
         tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
     assert "remembered" not in tables
-    history = history_in(file)
-    assert history.load() == Remembered()
-    history.store(changes_of(Remembered(), Remembered({ONE: NOON}), Remembered()))
-    assert history.load() == Remembered({ONE: NOON})
+    memory = memory_in(file)
+    assert memory.load() == Remembered()
+    memory.merge(Remembered(), Remembered({ONE: NOON}))
+    assert memory.load() == Remembered({ONE: NOON})
+    assert memory.load(looks=False) == Remembered()
     assert HistoryFile(file).episodes() == ()
 
 
 def test_a_damaged_memory_is_refused(file: Path) -> None:
-    history = history_in(file)
-    history.store(changes_of(Remembered(), Remembered({ONE: NOON}), Remembered()))
+    memory_in(file).merge(Remembered(), Remembered({ONE: NOON}))
     with closing(sqlite3.connect(file)) as database, database:
         database.execute("UPDATE remembered SET value = 'soon'")
     with pytest.raises(UsageProblem, match="not a record of earlier audits"):
-        ServedMemory(history_in(file))
+        ServedMemory(memory_in(file))
 
 
 def test_audits_that_end_together_are_recorded_once_each(file: Path) -> None:

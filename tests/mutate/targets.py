@@ -30,7 +30,7 @@ TARGETS: Sequence[Target] = (
         (
             *("gtid_audit/service/audit_schedule.py", "gtid_audit/service/finding_changes.py"),
             *("gtid_audit/service/cluster_results.py", "gtid_audit/tasks/served_memory.py"),
-            "gtid_audit/tasks/merged_memory.py",
+            *("gtid_audit/tasks/merged_memory.py", "gtid_audit/tasks/history_memory.py"),
             *("gtid_audit/service/query_parameters.py", "gtid_audit/service/paging.py"),
             *("gtid_audit/service/access.py", "gtid_audit/service/readiness.py"),
             "gtid_audit/service/scrape_answers.py",

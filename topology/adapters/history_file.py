@@ -116,7 +116,12 @@ def scope_of_cluster(audit: ClusterAudit) -> str:
 
 def scope_of_servers(audit: ClusterAudit) -> str:
     """Return the scope of servers that were named on the command line, in any order."""
-    return f"{audit.cluster} of {', '.join(sorted(audit.servers))}"
+    return scope_of_names(audit.cluster, audit.servers)
+
+
+def scope_of_names(cluster: str, servers: Iterable[str]) -> str:
+    """Return the scope of servers that were named on the command line, in any order."""
+    return f"{cluster} of {', '.join(sorted(servers))}"
 
 
 @dataclass(frozen=True, slots=True)

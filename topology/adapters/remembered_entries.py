@@ -1,11 +1,13 @@
-"""What a service remembers from audit to audit, in the history file: a table of texts by key.
+"""What audits remember for the next ones, in the history file: a table of texts by kind and key.
 
 1. The table is created when it is first written, also in a file of an earlier version of
    gtid-audit. Commands that only record findings neither create nor read it.
-2. This module does not know what the texts mean (gtid_audit/tasks/served_history.py does).
+2. Several processes may use one file. What is written depends on what is there, so both happen in
+   one transaction, which begins with the write lock.
+3. This module does not know what the texts mean (gtid_audit/tasks/history_memory.py does).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,23 +28,43 @@ class RememberedEntry:
     value: str
 
 
-def read_entries(file: HistoryFile) -> tuple[RememberedEntry, ...]:
-    """Return all entries, in order of kind and key. Raises UnusableHistory."""
+@dataclass(frozen=True, slots=True)
+class ChangedEntries:
+    """Entries to store, and the kinds and keys of those to remove."""
+
+    stored: tuple[RememberedEntry, ...]
+    gone: tuple[tuple[str, str], ...]
+
+
+def read_entries(file: HistoryFile, kinds: Iterable[str]) -> tuple[RememberedEntry, ...]:
+    """Return the entries of some kinds. Raises UnusableHistory."""
     with file.transaction(READ) as database:
         if not database.execute("PRAGMA table_info(remembered)").fetchall():
-            return ()  # no service has used the file
-        found = database.execute("SELECT kind, key, value FROM remembered ORDER BY kind, key")
-        return tuple(RememberedEntry(*map(str, row)) for row in found)
+            return ()  # nothing was remembered in this file yet
+        query = "SELECT kind, key, value FROM remembered WHERE kind = ?"
+        return tuple(
+            RememberedEntry(*map(str, row))
+            for kind in kinds
+            for row in database.execute(query, (kind,))
+        )
 
 
-def write_entries(
-    file: HistoryFile, entries: Iterable[RememberedEntry], *, gone: Iterable[tuple[str, str]]
+def change_entries(
+    file: HistoryFile,
+    names: Iterable[tuple[str, str]],
+    change: Callable[[tuple[RememberedEntry, ...]], ChangedEntries],
 ) -> None:
-    """Store entries, and remove those of a kind and a key. Raises UnusableHistory."""
+    """Change entries, given those of some kinds and keys as they are now.
+
+    Raises UnusableHistory.
+    """
     with file.transaction(WRITE) as database:
         database.execute(_TABLE)
+        query = "SELECT kind, key, value FROM remembered WHERE kind = ? AND key = ?"
+        found = (row for name in names for row in database.execute(query, name))
+        changed = change(tuple(RememberedEntry(*map(str, row)) for row in found))
         database.executemany(
             "REPLACE INTO remembered (kind, key, value) VALUES (?, ?, ?)",
-            [(each.kind, each.key, each.value) for each in entries],
+            [(each.kind, each.key, each.value) for each in changed.stored],
         )
-        database.executemany("DELETE FROM remembered WHERE kind = ? AND key = ?", list(gone))
+        database.executemany("DELETE FROM remembered WHERE kind = ? AND key = ?", changed.gone)

@@ -33,8 +33,8 @@ Both are durations. The server's clock measures its uptime, and ours the time si
 So a server clock that was changed together with a restart does not hide the restart. `_SLACK`
 allows for uptimes in whole seconds.
 
-Without a memory of earlier audits (`pair`, an audit without --out, a new server) the last day is
-compared: there is no better bound.
+Without a memory of earlier audits (an audit without --history and --out, a new server) the last day
+is compared: there is no better bound.
 """
 
 from collections.abc import Iterable, Mapping

@@ -16,7 +16,9 @@ differ. So every audit with a memory (compared_restarts.py)
 The server_uuids identify the servers, whatever names the fleet file now has for them and their
 cluster. If one of them is not there, the difference stays in the file. A server may have been left
 out, or a name may have led to another server. It is reported again when both are back. A server
-that was rebuilt has another server_uuid, and none of these differences.
+that was rebuilt has another server_uuid, and none of these differences. But a server that is new
+here may be one of them, with another server_uuid (auto.cnf was removed), or a copy with its logs.
+So its first comparison includes what was reported of servers that are away (`known_of_others`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,6 +30,8 @@ from topology.questions.contents_to_compare import (
     LASTING,
     KnownDifference,
     Looked,
+    Remembered,
+    held_by_two,
     nothing_compared,
 )
 from topology.readings.contents import ContentDifference
@@ -53,9 +57,22 @@ def not_here(
     )
 
 
-def known_gtids(known: Sequence[KnownDifference]) -> GtidSet:
+def known_gtids(known: Iterable[KnownDifference]) -> GtidSet:
     """Return the GTIDs to compare again."""
     return GtidSet.of(each.difference.gtid for each in known)
+
+
+def known_of_others(snapshot: ClusterSnapshot, remembered: Remembered) -> GtidSet:
+    """Return what was reported of servers that are not here, if one here was never compared."""
+    servers = snapshot.last_read.values()
+    if all(server.server_uuid in remembered.looks for server in servers):
+        return GtidSet()
+    here = {server.server_uuid for server in servers}
+    reported = (gtids for uuid, gtids in remembered.reported.items() if uuid not in here)
+    differences = (
+        each for each in remembered.every_difference if not here.issuperset(each.server_uuids)
+    )
+    return held_by_two(snapshot, GtidSet.union_of((*reported, known_gtids(differences))))
 
 
 def with_known(

@@ -17,7 +17,8 @@ an audit with a memory (compared_restarts.py)
    accepted finding (E4 of this server) and no record of a repair has the GTIDs.
 
 A holder may lose its GTIDs for a while (RESET, then the former gtid_purged): they are kept. A
-server with another server_uuid is another server, and nothing is kept of it.
+server with another server_uuid is another server, and nothing is kept of it; what the cluster has
+is compared once (known_differences.py).
 
 Benign causes that look the same: the transactions were redone on the origin, by hand, under the
 same GTIDs; or a holder was rebuilt and kept its server_uuid. The logs do not show it, so it is

@@ -2,6 +2,7 @@
 
 The worker needs gtid-audit on its PATH, the fleet file, and the password in a connection's extra or
 in the worker's environment (GTID_AUDIT_PASSWORD). A task fails if the audit is CRITICAL or UNKNOWN.
+Each run is stored in RUNS, beside what the next one must compare again: all workers need this folder.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,7 @@ from airflow.sdk import DAG
 # 1 is WARNING: the task succeeds, and its log has the report. 2 is CRITICAL, 3 UNKNOWN, 64 a wrong
 # configuration: the task fails.
 COMMAND = """\
-gtid-audit audit --fleet "$FLEET" --out "$RUNS/{{ ts_nodash }}"
+gtid-audit audit --fleet "$FLEET" --out "$RUNS"
 status=$?
 if [ "$status" = 1 ]; then exit 0; fi
 exit "$status"

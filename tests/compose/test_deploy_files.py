@@ -66,18 +66,24 @@ def of_kind(kind: str) -> dict[str, Any]:
     return found
 
 
+def texts() -> dict[str, str]:
+    """Return the files without their comments, by name."""
+    return {
+        path.name: "\n".join(
+            line for line in path.read_text().splitlines() if not line.lstrip().startswith("#")
+        )
+        for path in sorted(DEPLOY.rglob("*"))
+        if path.is_file() and path.suffix != ".pyc"
+    }
+
+
 def commands() -> list[tuple[str, str, set[str]]]:
     """Every call of gtid-audit: the file, the command, its options."""
     found = []
-    for path in sorted(DEPLOY.rglob("*")):
-        if not path.is_file() or path.suffix == ".pyc":
-            continue
-        text = "\n".join(
-            line for line in path.read_text().splitlines() if not line.lstrip().startswith("#")
-        )
+    for name, text in texts().items():
         for command, rest in _CALL.findall(text):
-            options = set(re.findall(r"--[a-z-]+", rest if path.suffix != ".conf" else text))
-            found.append((path.name, command, options))
+            options = set(re.findall(r"--[a-z-]+", rest if not name.endswith(".conf") else text))
+            found.append((name, command, options))
     serve = of_kind("Deployment")["spec"]["template"]["spec"]["containers"][0]["args"]
     options = {each.partition("=")[0] for each in serve if each.startswith("--")}
     return [*found, ("deployment.yaml", serve[0], options)]
@@ -116,10 +122,34 @@ def test_the_timer_starts_a_unit_that_is_there() -> None:
 
 
 @pytest.mark.parametrize("version", KUBERNETES_VERSIONS)
-@pytest.mark.parametrize("kind", ["CronJob", "Deployment", "Service"])
-def test_kubernetes_takes_the_manifests(kind: str, version: str) -> None:
+def test_kubernetes_takes_the_manifests(version: str) -> None:
     kubernetes_validate = pytest.importorskip("kubernetes_validate")
-    kubernetes_validate.validate(of_kind(kind), version, strict=True)
+    known = [each for each in documents() if each["kind"] != "ServiceMonitor"]
+    assert {each["kind"] for each in known} == {
+        *("CronJob", "Deployment", "Service", "PersistentVolumeClaim")
+    }
+    for each in known:
+        kubernetes_validate.validate(each, version, strict=True)
+
+
+def test_every_audit_keeps_what_the_next_one_must_compare() -> None:
+    """The DAG once had a new folder for each run: a difference whose logs are purged was OK."""
+    places = {"/var/lib/gtid-audit/history.sqlite", "$gtid_audit_history$", "$RUNS"}
+    places.add("${STATE_DIRECTORY}/history.sqlite")
+    for name, _, options in commands():
+        assert options & {"--history", "--out"}, name
+        kept = re.findall(r"--(?:history|out)\W*[ =\"]([\w./${}-]+)(.?)", texts()[name])
+        assert kept, name
+        assert all(place in places and after in ('"', "", " ") for place, after in kept), kept
+
+
+@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.stem)
+def test_each_manifest_brings_the_claims_of_its_pods(path: Path) -> None:
+    here = list(yaml.safe_load_all(path.read_text()))
+    wanted = set(re.findall(r"claimName: ([\w-]+)", path.read_text()))
+    claims = {each["metadata"]["name"] for each in here if each["kind"] == "PersistentVolumeClaim"}
+    assert claims == wanted
+    assert bool(wanted) == any(each["kind"] in ("CronJob", "Deployment") for each in here)
 
 
 @pytest.mark.slow

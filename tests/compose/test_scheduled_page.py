@@ -92,7 +92,7 @@ def test_the_units_are_installed_and_enabled(tmp_path: Path) -> None:
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
     """A folder in place of `/`, with a `mail` that keeps what it is given."""
-    for name in ("etc/gtid-audit", "var/log", "bin", "usr/local/bin"):
+    for name in ("etc/gtid-audit", "var/log", "var/lib", "bin", "usr/local/bin"):
         (tmp_path / name).mkdir(parents=True)
     mail = tmp_path / "bin/mail"
     mail.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/mailed\ncat >> {tmp_path}/mailed\n')
@@ -106,7 +106,7 @@ def run_as_cron(machine: Path) -> str | None:
     times, command = line.split()[:5], line.split(maxsplit=5)[5]
     assert times == ["*/10", "*", "*", "*", "*"]
     assert "%" not in command, "cron would end the command there"
-    for place in ("/usr/local/bin/", "/etc/", "/var/log/"):
+    for place in ("/usr/local/bin/", "/etc/", "/var/log/", "/var/lib/"):
         command = re.sub(rf"(?<!\S){place}", f"{machine}{place}", command)
     subprocess.run(
         ["/bin/sh", "-c", command],
@@ -143,6 +143,7 @@ def test_cron_mails_the_real_report_of_servers_that_do_not_answer(machine: Path)
     assert mailed is not None
     assert mailed.startswith("-s gtid-audit dba\n UNKNOWN   orders · 1 server · 1 fact not read")
     assert "Can't connect to MySQL server" in mailed
+    assert (machine / "var/lib/gtid-audit.sqlite").exists()
 
 
 def test_kubernetes_gets_what_the_manifests_ask_for(tmp_path: Path) -> None:

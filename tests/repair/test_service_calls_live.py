@@ -81,9 +81,9 @@ def run_as_admin(topology: Topology, plan: Plan) -> None:
 
 
 def test_an_account_of_rds_repairs_with_its_procedures(
-    installation97: Installation, tmp_path: Path
+    native97: Installation, tmp_path: Path
 ) -> None:
-    with like_rds(installation97, tmp_path) as topology:
+    with like_rds(native97, tmp_path) as topology:
         a, b = topology["a"], topology["b"]
         prepared(topology)
         own = f"{b.value('@@GLOBAL.server_uuid')}:1"

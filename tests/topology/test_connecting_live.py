@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -39,8 +40,9 @@ def certified(server: Server, authority: Authority, *names: str) -> Iterator[Non
     """Replace the certificate of a running server (8.0.16 or later) for a while."""
     settings = ("ssl_ca", "ssl_cert", "ssl_key")
     [before] = server.query(f"SELECT {', '.join(f'@@{name}' for name in settings)}")
-    cert, key = authority.certify("server", names=names)
-    after = (str(authority.file), str(cert), str(key))
+    made = (authority.file, *authority.certify("server", names=names))
+    # A server in a container sees its own folder only.
+    after = tuple(str(shutil.copy(each, server.folder)) for each in made)
 
     def load(values: tuple[str, ...]) -> None:
         pairs = zip(settings, values, strict=True)

@@ -97,9 +97,9 @@ def check_retention(topology: Topology) -> None:
 
 
 def test_a_server_of_rds_is_recognised_and_its_own_retention_counts(
-    installation97: Installation, tmp_path: Path
+    native97: Installation, tmp_path: Path
 ) -> None:
-    with like_rds(installation97, tmp_path) as topology:
+    with like_rds(native97, tmp_path) as topology:
         assert read(topology, "a").vendor is Vendor.RDS
         audit = audited(topology)
         assert not [each for each in audit.findings if each.severity is not Severity.INFO]
@@ -125,10 +125,10 @@ def test_a_server_of_rds_5_6_is_recognised(installation56: Installation, tmp_pat
 
 
 def test_the_reason_of_rds_is_shown_where_threads_are_hidden(
-    installation97: Installation, tmp_path: Path
+    native97: Installation, tmp_path: Path
 ) -> None:
     """RDS has performance_schema off by default, and this account may not see the process list."""
-    with like_rds(installation97, tmp_path, "--performance-schema=OFF") as topology:
+    with like_rds(native97, tmp_path, "--performance-schema=OFF") as topology:
         b = topology["b"]
         b.execute(
             "SET sql_log_bin = 0",

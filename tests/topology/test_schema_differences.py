@@ -19,6 +19,7 @@ from topology.facts.cluster_facts import gather_facts
 from topology.policy import Policy
 from topology.readings.definition_reading import ComparedDefinitions
 from topology.readings.snapshot import ClusterSnapshot
+from topology.readings.version import ServerVersion
 from topology.rules.schema_differences import DRIFT_COMMAND, schema_findings
 
 ALL = f"{A}:1-9"
@@ -50,6 +51,29 @@ def of_code(audit: ClusterAudit, code: str) -> list[Finding]:
 def test_without_definitions_nothing_is_reported_or_unknown() -> None:
     audit = audit_cluster(pair())
     assert (audit.verdict, audit.findings, audit.unknown) == (Verdict.OK, (), ())
+
+
+@pytest.mark.parametrize(
+    ("version", "state", "was", "is_proved"),
+    [
+        ((5, 6, 24), "System lock", ALL, False),  # at what no set lists: it may be this DDL
+        ((5, 6, 24), "System lock", f"{A}:1-8", True),  # it moves, and shows what it applies
+        ((5, 6, 24), "Slave has read all relay log; waiting for the slave I/O thread", ALL, True),
+        ((9, 7, 4), "Waiting for table metadata lock", ALL, True),  # every transaction is in a set
+    ],
+)
+def test_an_applier_of_5_6_may_be_at_ddl_that_no_set_lists(
+    version: tuple[int, int, int], state: str, was: str, *, is_proved: bool
+) -> None:
+    whole = pair(applier_state=state)
+    a, b = (replace(each, version=ServerVersion(*version)) for each in whole.last)
+    first = (whole.first[0], replace(whole.first[1], gtid_executed=GtidSet.parse(was)))
+    compared = a_compared_pair(differing=(an_object(is_severe=True),))
+    [found] = of_code(audited(compared, snapshot=replace(whole, first=first, last=(a, b))), "S2")
+    assert (found.grade is Grade.PROVED) is is_proved
+    assert found.severity is (Severity.CRITICAL if is_proved else Severity.WARNING)
+    text = "the applier of b is busy, and 5.6 does not list the last transaction that it had"
+    assert (text in found.explanation) is not is_proved
 
 
 def test_definitions_that_are_alike_are_silent() -> None:

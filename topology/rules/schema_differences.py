@@ -14,7 +14,8 @@ Benign and malign causes that look the same:
 * **An object differs (S2).** DDL on its way makes the same picture. pair_drift.py compares the sets
   around both readings, so no transaction that is on its way can explain a `proved` difference. An
   object that DDL on its way may explain is not S2; S1 lists it. If not all of these transactions
-  were searched, it is UNKNOWN.
+  were searched, it is UNKNOWN. One transaction is in no set: the last one that a receiver of 5.6
+  had received before it connected again. While the applier is busy and nothing moves, S2 is likely.
 * **A replication filter, another source of the replica.** Both leave objects different on purpose.
   They are info, and named.
 * **An applier that stopped with an error that such a difference causes** (1054, 1146, 1677 and
@@ -23,13 +24,14 @@ Benign and malign causes that look the same:
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from gtid import GtidSet
 from gtid.counted_nouns import counted
 from topology.catalogue.findings import Evidence, Finding, Grade, Severity, Unknown
+from topology.facts.applier_facts import may_end_uncounted
 from topology.facts.cluster_facts import ClusterFacts
 from topology.readings.definition_reading import (
     ComparedDefinitions,
@@ -224,6 +226,10 @@ def _drift(
     objects = [each for each in pair.differing if is_drift(each, errors)]
     if not objects:
         return
+    if hidden := _unlisted(facts, pair):
+        objects = [
+            replace(each, is_proved=False, causes=(*each.causes, hidden)) for each in objects
+        ]
     severities = {each.label: _severity(pair, each) for each in objects}
     worst = max(severities.values(), key=list(Severity).index)
     decisive = [each for each in objects if severities[each.label] is worst]
@@ -241,6 +247,19 @@ def _drift(
         proof=tuple(_drift_evidence(reading, pair, objects)),
         explanation=" ".join(_drift_text(pair, objects, decisive, errors)),
     )
+
+
+def _unlisted(facts: ClusterFacts, pair: ComparedDefinitions) -> str:
+    """Return why the applier of a replica may be at DDL that no set lists; "" if it is not."""
+    server = facts.last[pair.replica]
+    appliers = (each for (name, _), each in facts.appliers.items() if name == pair.replica)
+    for applier in appliers:
+        if applier.waits and not applier.moved and may_end_uncounted(server, applier.channel):
+            return (
+                f"the applier of {pair.replica} is busy, and 5.6 does not list the last transaction"
+                " that it had received before its receiver connected again: it may change it"
+            )
+    return ""
 
 
 def is_drift(each: DifferingObject, errors: Collection[ApplierError]) -> bool:

@@ -2,12 +2,13 @@
 
 A row that a client was told is committed exists, after the plan, on every server that should have
 it, or the plan's runbook announced before that it will not. Afterwards the audit has no finding but
-those that the plan announced. Each script is cut off behind each of
-its statements, and run again, twice.
+those that the plan announced. Each script is cut off behind each of its statements, and run again,
+twice. `repair apply` runs each plan as well, to its end.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,10 @@ from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.shapes import Topology, wait_for
 from repair import Plan
+from repair.adapters.apply_plan import RunEnd
+from repair.applying.procedures_applied import ProcedureState
 from repair.render import RUNBOOK, render_files
+from tests.repair.applying import Applying, Killed
 from tests.repair.live import Examination, await_clean, examine, executed, rows
 from tests.repair.truth_faults import (
     attached_primary,
@@ -294,11 +298,72 @@ def star56(installation56: Installation) -> Iterator[Topology]:
         yield star
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name.replace(", ", "-") for case in CASES])
+EVERY_CASE = pytest.mark.parametrize(
+    "case", CASES, ids=[case.name.replace(", ", "-") for case in CASES]
+)
+
+
+@EVERY_CASE
 def test_no_acknowledged_row_is_lost_unannounced(
     case: Case, request: pytest.FixtureRequest
 ) -> None:
     topology: Topology = request.getfixturevalue(case.shape)
+    plan, ends = planned(case, topology)
+    run_cut_everywhere(topology, case.choice, plan)
+    require(case, topology, plan, ends)
+
+
+@EVERY_CASE
+def test_apply_ends_as_the_scripts_do(
+    case: Case, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """`repair apply` compares the servers with its simulation after each script."""
+    topology: Topology = request.getfixturevalue(case.shape)
+    plan, ends = planned(case, topology)
+    applying = Applying.of(topology, plan, tmp_path)
+    end = applying.run()
+    assert (end.state, end.message) == (ProcedureState.DONE, "")
+    assert applying.now.scripts_done == len(plan.steps) + sum(
+        len(step.checks) for step in plan.steps
+    )
+    require(case, topology, plan, ends)
+
+
+@EVERY_CASE
+def test_apply_that_is_killed_again_and_again_ends_as_the_scripts_do(
+    case: Case, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    topology: Topology = request.getfixturevalue(case.shape)
+    plan, ends = planned(case, topology)
+    choice, last = case.choice or {}, plan
+    for folder in (tmp_path / "first", tmp_path / "again"):
+        folder.mkdir()
+        end = killed_again_and_again(Applying.of(topology, last, folder))
+        if end.state is ProcedureState.DONE:
+            break
+        # What an interrupted script committed looks like other work, as in `run_cut_everywhere`.
+        assert any(each in end.message for each in (*_PLAN_AGAIN.values(), _GO_ON)), end
+        again = examine(topology)
+        choice = still_chosen(again, choice, last)
+        last = again.plan(choice)
+    else:
+        pytest.fail(f"the second plan was not applied: {end}")
+    require(case, topology, plan, ends)
+
+
+def killed_again_and_again(applying: Applying) -> RunEnd:
+    """Apply a plan in a process that ends after more and more statements, until it is done."""
+    for power in range(2, 20):
+        applying.kill_after = 2**power
+        try:
+            return applying.run()
+        except Killed:
+            continue
+    raise AssertionError("a plan has less than 500,000 statements")
+
+
+def planned(case: Case, topology: Topology) -> tuple[Plan, Held]:
+    """Make the fault; return the plan, and the rows that every server is to have after it."""
     case.fault(topology)
     held = {name: rows(server, case.table) for name, server in topology.servers.items()}
     ends = case.ends(held)
@@ -313,7 +378,11 @@ def test_no_acknowledged_row_is_lost_unannounced(
     if case.announces:
         assert gone, "this case is about rows that are lost"
         assert case.announces in render_files(plan)[RUNBOOK]
-    run_cut_everywhere(topology, case.choice, plan)
+    return plan, ends
+
+
+def require(case: Case, topology: Topology, plan: Plan, ends: Held) -> None:
+    """Require the rows on every server, and an audit that finds what the plan announced."""
     for link in topology.links:
         if topology[link.replica].replica_status():
             wait_for(topology[link.replica], executed(topology[link.source]))

@@ -356,9 +356,11 @@ def killed_again_and_again(applying: Applying) -> RunEnd:
     for power in range(2, 20):
         applying.kill_after = 2**power
         try:
-            return applying.run()
+            end = applying.run()
         except Killed:
             continue
+        assert power > 3, "it was killed at least twice"
+        return end
     raise AssertionError("a plan has less than 500,000 statements")
 
 

@@ -11,9 +11,11 @@ import hashlib
 import json
 import shlex
 import textwrap
+from collections.abc import Iterator
 from itertools import groupby
 
 from gtid.counted_nouns import counted
+from repair.instruction_steps import steps_of
 from repair.model.actions import AppendPurged, InjectEmpty
 from repair.model.strategy_case import SavedContent
 from repair.repair_plan import (
@@ -21,6 +23,7 @@ from repair.repair_plan import (
     ContentShown,
     DifferingRow,
     NotChosen,
+    NotPlanned,
     Plan,
     shown_version,
 )
@@ -301,14 +304,9 @@ def _step_section(step: Step) -> list[str]:
 
 
 def _rest(plan: Plan) -> list[str]:
-    not_planned = [
-        f"**{each.code} {each.name}**, {_line(each.about) or 'the cluster'}: not planned, because"
-        f" {_line(each.why)}."
-        + (f" Do this by hand: {_line('; or '.join(each.by_hand))}." if each.by_hand else "")
-        for each in plan.not_planned
-    ]
+    not_planned = [line for each in plan.not_planned for line in _by_hand(each)]
     return [
-        *_bullets("## Not planned", not_planned),
+        *(("## Not planned", "", *not_planned) if not_planned else ()),
         *_bullets(
             "## What the audit will show afterwards", list(map(_afterwards, plan.afterwards))
         ),
@@ -323,6 +321,25 @@ def _rest(plan: Plan) -> list[str]:
             ],
         ),
     ]
+
+
+def _by_hand(left: NotPlanned) -> Iterator[str]:
+    """Yield why a finding has no steps, and what to do by hand, a sentence a line."""
+    yield (
+        f"* **{left.code} {left.name}**, {_line(left.about) or 'the cluster'}: not planned, because"
+        f" {_line(left.why)}."
+    )
+    for way in left.by_hand:
+        instruction = steps_of(_line(way))
+        head = f"  By hand{f', `{instruction.name}`' if instruction.name else ''}:"
+        yield ""
+        if len(instruction.steps) == 1:
+            yield f"{head} {instruction.steps[0]}"
+            continue
+        yield head
+        yield ""
+        yield from (f"  {number}. {step}" for number, step in enumerate(instruction.steps, start=1))
+    yield ""
 
 
 def _not_chosen(plan: Plan, each: NotChosen) -> str:

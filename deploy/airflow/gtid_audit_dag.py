@@ -2,7 +2,8 @@
 
 The worker needs gtid-audit on its PATH, the fleet file, and the password in a connection's extra or
 in the worker's environment (GTID_AUDIT_PASSWORD). A task fails if the audit is CRITICAL or UNKNOWN.
-Each run is stored in RUNS, beside what the next one must compare again: all workers need this folder.
+Each run is stored in RUNS, beside what the next one must compare again: all workers need this
+folder.
 """
 
 from datetime import UTC, datetime, timedelta

@@ -13,8 +13,9 @@ from gtid_audit.output import printable
 from gtid_audit.views.report_parts import QUIET, rest_of
 from gtid_audit.views.report_text import show
 from repair import Plan, Step
+from repair.instruction_steps import steps_of
 from repair.render import address_of
-from repair.repair_plan import shown_version
+from repair.repair_plan import NotPlanned, shown_version
 from repair.scripts.steps import Check
 from topology.catalogue.findings import ClusterAudit
 
@@ -61,16 +62,30 @@ def _parts(plan: Plan, audit: ClusterAudit, files: Sequence[Path]) -> Iterator[R
     if plan.not_planned:
         yield Text()
         yield Text("Findings without steps:", style="bold")
-        grid = Table.grid(padding=(0, 2, 0, 0))
         for each in plan.not_planned:
-            ways = "".join(f"\n{printable(way)}" for way in each.by_hand)
-            grid.add_row(
-                Text(f"{each.code} {each.name}", style="bold"),
-                Text(f"{printable(each.about)}: {printable(each.why)}{ways}"),
-            )
-        yield Padding(grid, (0, 0, 0, 2))
+            yield from _without_steps(each)
     yield Text()
     yield _where(plan, files)
+
+
+def _without_steps(left: NotPlanned) -> Iterator[RenderableType]:
+    """Show why a finding has no steps, and what to do by hand, a sentence a line."""
+    head = Text.assemble(
+        (f"{left.code} {left.name}", "bold"),
+        f"  {printable(left.about)}: {printable(left.why)}" if left.about else f"  {left.why}",
+    )
+    yield Padding(head, (0, 0, 0, 2))
+    for text in left.by_hand:
+        instruction = steps_of(printable(text))
+        way = f"By hand{f', {instruction.name}' if instruction.name else ''}:"
+        if len(instruction.steps) == 1:
+            yield Padding(Text(f"{way} {instruction.steps[0]}"), (0, 0, 0, 4))
+            continue
+        yield Padding(Text(way), (0, 0, 0, 4))
+        grid = Table.grid(padding=(0, 1, 0, 0))
+        for number, step in enumerate(instruction.steps, start=1):
+            grid.add_row(Text(f"{number}."), Text(step))
+        yield Padding(grid, (0, 0, 0, 6))
 
 
 def _rows(plan: Plan) -> Iterator[RenderableType]:

@@ -595,6 +595,7 @@ TARGETS: Sequence[Target] = (
             ),
             *("repair/sql/script.py", "repair/sql/channel_queries.py", "repair/sql/guard.py"),
             *("repair/sql/privileges.py", "repair/scripts/other_servers.py", "repair/render.py"),
+            "repair/instruction_steps.py",
             *("repair/sql/service_calls.py", "repair/scripts/simulated_actions.py"),
             "repair/scripts/called_sets.py",
             *("repair/scripts/server_checks.py", "repair/scripts/around_channels.py"),
@@ -615,6 +616,7 @@ TARGETS: Sequence[Target] = (
             *("tests/repair/test_row_sql.py", "tests/repair/test_unread_sources.py"),
             *("tests/repair/test_service_calls.py", "tests/repair/test_lost_gtids.py"),
             *("tests/repair/test_run_again.py", "tests/repair/test_read_only_servers.py"),
+            "tests/repair/test_instruction_steps.py",
         ),
     ),
     Target(

@@ -231,8 +231,9 @@ STRATEGY_ROWS = (
         Strategy(
             "reclone",
             False,
-            "takes the replica out of service and copies all of its data",
-            "always correct, but slow",
+            "takes the replica out of service and copies all data of a source; what only the"
+            " replica has is lost, unless it is saved before",
+            "replaces everything, whatever differs, but slow",
         ),
         answers="H3 H4 H5 E2 E4 E6 J2 J3 P1",
     ),

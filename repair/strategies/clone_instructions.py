@@ -54,9 +54,9 @@ def _replaced(situation: Situation, donor: CopyDonor, replica: ModelServer) -> s
         attach += ", and configure its other channels again"
     if finding.code == "E4" and not own:
         attach += (
-            ". If you audit with `--out`, delete the cluster's entry under `differences` in"
-            " _content_looks.json afterwards. Otherwise an audit that can no longer compare these"
-            " GTIDs still reports the old difference"
+            f". If you audit with --history or --out, run `gtid-audit history PLACE --forget"
+            f" '{finding.gtid_set}'` afterwards (PLACE: that file, or directory). Otherwise an"
+            " audit that can no longer compare these GTIDs still reports the old difference"
         )
     if not only_here and finding.code == "E4":
         return (

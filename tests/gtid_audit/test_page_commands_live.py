@@ -23,6 +23,7 @@ from compose.native.server import Server
 from compose.native.shapes import Topology
 from gtid_audit.exits import status_of
 from tests.gtid_audit.build import GTID_AUDIT
+from topology.adapters.history_file import HistoryFile
 from topology.catalogue.findings import Verdict
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -190,6 +191,7 @@ def place(star97: Topology, mysql_clients: Clients, tmp_path: Path) -> Place:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "mysql").chmod(0o755)
+    HistoryFile.at(tmp_path / "history.sqlite3")
     return Place(tmp_path, servers, gtid)
 
 

@@ -31,6 +31,7 @@ TARGETS: Sequence[Target] = (
             *("gtid_audit/service/audit_schedule.py", "gtid_audit/service/finding_changes.py"),
             *("gtid_audit/service/cluster_results.py", "gtid_audit/tasks/served_memory.py"),
             *("gtid_audit/tasks/merged_memory.py", "gtid_audit/tasks/history_memory.py"),
+            "gtid_audit/tasks/forgotten_memory.py",
             *("gtid_audit/service/query_parameters.py", "gtid_audit/service/paging.py"),
             *("gtid_audit/service/access.py", "gtid_audit/service/readiness.py"),
             "gtid_audit/service/scrape_answers.py",
@@ -39,7 +40,10 @@ TARGETS: Sequence[Target] = (
             *("tests/gtid_audit/test_audit_schedule.py", "tests/gtid_audit/test_service.py"),
             *("tests/gtid_audit/test_finding_changes.py", "tests/gtid_audit/test_api.py"),
             *("tests/gtid_audit/test_served_memory.py", "tests/gtid_audit/test_web.py"),
-            "tests/gtid_audit/test_content_memory.py",
+            *(
+                "tests/gtid_audit/test_content_memory.py",
+                "tests/gtid_audit/test_forgotten_memory.py",
+            ),
             *("tests/gtid_audit/test_loaded_files.py", "tests/gtid_audit/test_lasting_findings.py"),
             "tests/gtid_audit/test_scrape_answers.py",
         ),
@@ -671,7 +675,10 @@ TARGETS: Sequence[Target] = (
                 "tests/topology/test_hidden_passwords.py",
             ),
             *(
-                "tests/gtid_audit/test_content_memory.py",
+                *(
+                    "tests/gtid_audit/test_content_memory.py",
+                    "tests/gtid_audit/test_forgotten_memory.py",
+                ),
                 "tests/gtid_audit/test_reported_losses.py",
             ),
         ),

@@ -22,10 +22,17 @@ from compose.faults import commit
 from compose.faults_content import restart_with
 from compose.native.provision import provision_clients
 from compose.native.server import Server
-from compose.native.shapes import Pair, Topology
+from compose.native.shapes import Pair, Topology, wait_for
 from gtid_audit.cli import run
 from repair import Plan
-from tests.repair.live import await_clean, examine, executed, rows, statements_of, wait_until
+from tests.repair.live import (
+    await_clean,
+    examine,
+    executed,
+    rows,
+    statements_of,
+    wait_until,
+)
 
 pytestmark = pytest.mark.slow  # minutes: make nightly
 
@@ -229,3 +236,59 @@ def test_a_dump_replaces_an_old_server(
     await_clean(pair56)
     assert ("errant" in [note for _, note in rows(b, "purged.t")]) is errant
     _arrives(a, b)
+
+
+def test_two_servers_that_purged_what_the_other_is_missing(pair97: Pair, tmp_path: Path) -> None:
+    """Neither may be replaced as it is; afterwards no row of either is lost."""
+    a, b = pair97.a, pair97.b
+    faults.table_on(a, b, "apart")
+    wait_for(b, faults.commit(a, "INSERT INTO apart.t (id) VALUES (1), (2)"))
+    for server in (a, b):
+        server.execute(server.dialect.stop_replica)
+    made = {
+        server: faults.commit(server, *statements)
+        for server, statements in (
+            (a, ("INSERT INTO apart.t (id) VALUES (10)", "DELETE FROM apart.t WHERE id = 2")),
+            (b, ("INSERT INTO apart.t (id) VALUES (20)",)),
+        )
+    }
+    for server, gtids in made.items():
+        server.execute("FLUSH BINARY LOGS")
+        faults.purge_until_gone(server, gtids)
+    for server in (a, b):
+        server.execute(server.dialect.start_replica)
+    for server in (a, b):
+        faults.await_status(server, lambda status: status["Last_IO_Errno"] in (1236, 13114))
+    found = examine(pair97)
+    plan = found.plan()
+    assert plan.steps == ()
+    texts = {
+        left.about: way.removeprefix("reclone: ")
+        for left in plan.not_planned
+        for way in left.by_hand
+        if way.startswith("reclone: ")
+    }
+    assert len(texts) == 2
+    for text, (lost, kept) in zip((texts["a → b"], texts["b → a"]), ((b, a), (a, b)), strict=True):
+        assert text.startswith(f"do NOT restore {lost.name} from {kept.name} as it is: only")
+        assert "Never restore both servers: one of them must keep its data" in text
+    # The operator decides: b is replaced; its own row is copied before, as the text says.
+    text = texts["a → b"]
+    copied = "compare the tables, and copy the rows that you need to a before you clone"
+    assert copied in text
+    of_b = [row for row in rows(b, "apart.t") if row not in rows(a, "apart.t")]
+    assert [row[0] for row in of_b] == [2, 20]
+    a.execute("INSERT INTO apart.t (id) VALUES (20)")  # a deleted row 2: it is not needed
+    _accounts(a, b)
+    _copy(pair97, text.partition("Only then ")[2], tmp_path)
+    # The receiver of a stopped at the former b. The plan says how to go on, and not to start it all.
+    [left] = examine(pair97).plan({"A4": "start_channel"}).not_planned
+    receiver_only = a.dialect.start_replica + " IO_THREAD"
+    assert f"start only the receiver, which applies nothing ({receiver_only})" in left.why
+    a.execute(receiver_only)
+    await_clean(pair97)
+    assert [row[0] for row in rows(a, "apart.t")] == [1, 10, 20]
+    assert rows(a, "apart.t") == rows(b, "apart.t")
+    for source, replica in ((a, b), (b, a)):
+        wait_for(replica, faults.commit(source, f"INSERT INTO apart.t (id) VALUES ({source.port})"))
+    assert rows(a, "apart.t") == rows(b, "apart.t")

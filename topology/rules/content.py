@@ -220,9 +220,10 @@ def _quoted(version: TransactionVersion) -> str:
 # Without this, a reclone that keeps the server_uuid would be reported permanently.
 _REMEMBERED: Final = (
     " An earlier audit proved a difference that this audit could not compare again. So it is not"
-    " known whether the rows were repaired since. Compare the rows. When they are equal, delete the"
-    " cluster's entry under `differences` in _content_looks.json. Until then every audit with"
-    " `--out` reports the difference, also after a rebuild that kept the server_uuid."
+    " known whether the rows were repaired since. Compare the rows. When they are equal, run"
+    " `gtid-audit history PLACE --forget SET` (PLACE: the file of --history, or the directory of"
+    " --out). Until then every audit with it reports the difference, also after a rebuild that kept"
+    " the server_uuid."
 )
 
 

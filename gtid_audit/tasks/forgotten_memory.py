@@ -1,0 +1,70 @@
+"""Removes what audits remember of some GTIDs, once an operator knows that the rows are equal.
+
+No log shows a rebuild that kept the server_uuid, or rows that were repaired without the binary log.
+So an E4 that can no longer be compared, and a lost set whose logs are purged, are reported until
+the operator ends it. Suspects stay: they are only compared, and nothing is reported of them.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gtid import GtidSet
+from gtid_audit.exits import UsageProblem
+from gtid_audit.tasks.compared_restarts import LOOKS, DirectoryMemory
+from gtid_audit.tasks.history_memory import HistoryMemory
+from topology.adapters.history_file import HistoryFile, UnusableHistory
+from topology.adapters.remembered_entries import remembered_kinds
+from topology.questions.contents_to_compare import Remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What is not remembered any more."""
+
+    differences: int  # of two servers under one GTID
+    lost: GtidSet  # what was reported as lost by another server
+
+
+def forget(place: Path, gtids: GtidSet) -> Forgotten:
+    """Remove what a history file, or a directory of runs, remembers of these GTIDs.
+
+    Raises UsageProblem: it is neither, or cannot be written.
+    """
+    if place.is_dir():
+        if not (place / LOOKS).exists():
+            raise UsageProblem(f"{place}: no audit has stored there what it remembers ({LOOKS})")
+        memory = DirectoryMemory(place)
+        before = memory.read()
+        memory.write(_without(before, gtids))
+        return _removed(before, gtids)
+    file = HistoryFile(place)
+    try:
+        scopes = {kind.partition(" of ")[2] for kind in remembered_kinds(file)}
+    except UnusableHistory as problem:
+        raise UsageProblem(str(problem)) from problem
+    found = Forgotten(0, GtidSet())
+    for scope in sorted(scopes):
+        store = HistoryMemory(file, scope)
+        before = store.load()
+        store.merge(before, _without(before, gtids))
+        here = _removed(before, gtids)
+        found = Forgotten(found.differences + here.differences, found.lost | here.lost)
+    return found
+
+
+def _without(remembered: Remembered, gtids: GtidSet) -> Remembered:
+    differences = {
+        cluster: tuple(each for each in found if each.difference.gtid not in gtids)
+        for cluster, found in remembered.differences.items()
+    }
+    reported = {uuid: each - gtids for uuid, each in remembered.reported.items()}
+    return replace(
+        remembered,
+        differences={cluster: found for cluster, found in differences.items() if found},
+        reported={uuid: each for uuid, each in reported.items() if each},
+    )
+
+
+def _removed(remembered: Remembered, gtids: GtidSet) -> Forgotten:
+    differences = sum(each.difference.gtid in gtids for each in remembered.every_difference)
+    return Forgotten(differences, GtidSet.union_of(remembered.reported.values()) & gtids)

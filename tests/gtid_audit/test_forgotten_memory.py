@@ -1,0 +1,92 @@
+"""`history --forget`: what an operator has compared is not remembered any more, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from gtid import Gtid, GtidSet
+from gtid_audit.tasks.compared_restarts import DirectoryMemory, Memory
+from gtid_audit.tasks.kept_history import KeptHistory
+from tests.gtid_audit.build import run_cli
+from tests.gtid_audit.test_served_memory import ONE, SUSPECT, TWO, known_difference
+from tests.snapshots import NOON, A
+from topology.adapters.history_file import HistoryFile
+from topology.questions.contents_to_compare import Remembered
+
+LOST = GtidSet.parse(f"{A}:7-9")
+
+
+def remembered() -> Remembered:
+    """Return what a memory has: a difference under A:1, another one under A:2, and lost sets."""
+    one = known_difference()
+    two = replace(one, difference=replace(one.difference, gtid=Gtid.parse(f"{A}:2")))
+    differences = {"a": (one, two), "b": (one,)}
+    return Remembered({ONE: NOON}, {"a": SUSPECT}, differences, {ONE: LOST, TWO: LOST})
+
+
+def memories(folder: Path) -> dict[str, Memory]:
+    """Return the memory of a directory, and the two of a history file."""
+    kept = KeptHistory(HistoryFile.at(folder / "history"), of_servers=True)
+    return {
+        "directory": DirectoryMemory(folder),
+        "fleet": kept.memory_of_fleet(),
+        "servers": kept.memory_of_servers("pair", ("db2", "db1")),
+    }
+
+
+@pytest.mark.parametrize(
+    ("place", "changed"), [(".", {"directory"}), ("history", {"fleet", "servers"})]
+)
+def test_a_difference_and_a_lost_set_are_forgotten(
+    place: str, changed: set[str], tmp_path: Path
+) -> None:
+    for memory in memories(tmp_path).values():
+        memory.read()
+        memory.write(remembered())
+    done = run_cli("history", str(tmp_path / place), "--forget", f"{A}:1:8-20")
+    count = 2 * len(changed)
+    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (
+        0,
+        [f"forgotten: {count} differences", f"forgotten, as lost by another server: {A}:8-9"],
+        "",
+    )
+    was, left = remembered(), GtidSet.parse(f"{A}:7")
+    now = replace(was, differences={"a": was.differences["a"][1:]}, reported={ONE: left, TWO: left})
+    for name, memory in memories(tmp_path).items():
+        assert memory.read() == (now if name in changed else was), name
+    again = run_cli("history", str(tmp_path / place), "--forget", f"{A}:1:8-20")
+    assert again.returncode == 1
+    assert again.stdout.rstrip().endswith("audits remember nothing of these GTIDs")
+
+
+def test_nothing_is_forgotten_where_nothing_is_remembered(tmp_path: Path) -> None:
+    HistoryFile.at(tmp_path / "new")
+    done = run_cli("history", str(tmp_path / "new"), "--forget", f"{UUID(int=3)}:1")
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("absent", "--forget", f"{A}:1"), "unable to open database file"),
+        ((".", "--forget", f"{A}:1"), "no audit has stored there what it remembers"),
+        (("new", "--forget", "soon"), "--forget: "),
+        (("new", "--forget", f"{A}:1", "--json"), "--forget has no JSON document"),
+        (("damaged", "--forget", f"{A}:1"), "not a history of gtid-audit: not a SQLite file"),
+    ],
+)
+def test_what_is_wrong_is_64_and_changes_nothing(
+    arguments: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    HistoryFile.at(tmp_path / "new")
+    (tmp_path / "damaged").write_bytes(b"not SQLite" * 100)
+    place, *options = arguments
+    done = run_cli("history", str(tmp_path / place), *options)
+    assert done.returncode == 64
+    assert said in done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "absent").exists()

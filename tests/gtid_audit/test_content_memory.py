@@ -430,30 +430,37 @@ def long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("long_ago")
-@pytest.mark.parametrize("is_stored", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "--out",
+        pytest.param("--snapshots", marks=pytest.mark.slow),
+        pytest.param("--history", marks=pytest.mark.slow),
+        "pair --history",
+    ],
+)
 def test_a_gtid_made_by_hand_is_compared_once_its_origin_has_reached_it(
-    pair97: Pair,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    *,
-    is_stored: bool,
+    pair97: Pair, tmp_path: Path, capsys: pytest.CaptureFixture[str], kept: str
 ) -> None:
-    """By `audit --out`, and by `snapshot` with `audit --snapshots` behind it."""
-    fleet, out = str(fleet_of(pair97, tmp_path)), str(tmp_path / "history")
+    """`--snapshots`: an audit of what `snapshot` has stored."""
+    fleet, place = str(fleet_of(pair97, tmp_path)), str(tmp_path / "kept")
 
     def audited() -> dict[str, Any]:
-        audit = ["audit", "--fleet", fleet, "--engine", "local", "--json"]
-        if is_stored:
-            assert run(["snapshot", "--fleet", fleet, "--out", out]) == 0
+        audit = ["audit", "--fleet", fleet, "--engine", "local", kept, place]
+        if kept == "--snapshots":
+            assert run(["snapshot", "--fleet", fleet, "--out", place]) == 0
+        if kept == "pair --history":
+            audit = ["pair", pair97.a.dsn, pair97.b.dsn, "--history", place]
         capsys.readouterr()
-        run([*audit, "--snapshots" if is_stored else "--out", out])
+        run([*audit, "--json"])
         found: dict[str, Any] = json.loads(capsys.readouterr().out)
         return found
 
     made = faults_content.hand_made_gtid(pair97)
     assert {"E3", "H7"} & {each["code"] for each in audited()["findings"]}
-    suspects = DirectoryMemory(Path(out)).read().suspects["shop"]
-    assert suspects == GtidSet.parse(made.gtid)
+    if "--history" not in kept:
+        suspects = DirectoryMemory(Path(place)).read().suspects["shop"]
+        assert suspects == GtidSet.parse(made.gtid)
     faults_content.reach(made)
     rows = [
         server.query("SELECT note FROM handmade.t ORDER BY id") for server in (pair97.a, pair97.b)
@@ -480,6 +487,15 @@ def test_a_gtid_made_by_hand_is_compared_once_its_origin_has_reached_it(
         )
         assert finding["gtid_set"] == made.gtid
         assert "proved by an earlier audit" in json.dumps(finding["evidence"])
+    if kept == "--snapshots":
+        return  # an audit evaluates what the snapshot compared
+    # The rows are made alike, by hand, and the operator says so.
+    pair97.b.execute("SET SESSION sql_log_bin = 0", "DELETE FROM handmade.t")
+    for row in pair97.a.query("SELECT id, note FROM handmade.t"):
+        pair97.b.execute("SET SESSION sql_log_bin = 0", f"INSERT INTO handmade.t VALUES {row}")
+    assert [each["code"] for each in audited()["findings"] if each["severity"] != "info"] == ["E4"]
+    assert run(["history", place, "--forget", made.gtid]) == 0
+    assert [each for each in audited()["findings"] if each["severity"] != "info"] == []
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def test_the_commands_of_the_page(pair97: Pair, tmp_path: Path) -> None:
         "history.sqlite3": str(tmp_path / "history.sqlite3"),
     }
     lines = [[places.get(word, word) for word in shlex.split(line)] for line in shown]
-    assert [line[0] for line in lines] == ["pair", "history"]
+    assert [line[0] for line in lines] == ["pair", "history", "history"]
     pair97.b.execute("STOP REPLICA SQL_THREAD")
     audits = [run_cli(*lines[0]) for _ in range(2)]
     assert [done.returncode for done in audits] == [1, 1]
@@ -42,6 +42,8 @@ def test_the_commands_of_the_page(pair97: Pair, tmp_path: Path) -> None:
     [about] = re.findall(r"    (1 open finding), 1 ended\n( +since .* where)\n", PAGE)
     assert listed[0].startswith(about[0])
     assert listed[1].split() == about[1].split()
+    assert "--forget" in lines[2]
+    assert run_cli(*lines[2]).returncode == 1, "nothing is remembered of this GTID"
     pair97.b.execute("START REPLICA SQL_THREAD")
 
 

@@ -129,7 +129,7 @@ def _remembered(
     for each, looked in looks:
         reported |= still_open(each, looked, known.reported)
     for each in snapshots:
-        found = suspects_in(present[each.cluster])
+        found = suspects_in(each, present[each.cluster])
         suspects[each.cluster] = suspects.get(each.cluster, GtidSet()) | found
         for uuid, gtids in reported_by(each, present[each.cluster]).items():
             reported[uuid] = reported.get(uuid, GtidSet()) | gtids

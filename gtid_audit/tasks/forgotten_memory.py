@@ -12,8 +12,7 @@ from gtid import GtidSet
 from gtid_audit.exits import UsageProblem
 from gtid_audit.tasks.compared_restarts import LOOKS, DirectoryMemory
 from gtid_audit.tasks.history_memory import HistoryMemory
-from topology.adapters.history_file import HistoryFile, UnusableHistory
-from topology.adapters.remembered_entries import remembered_kinds
+from topology.adapters.history_file import HistoryFile
 from topology.questions.contents_to_compare import Remembered
 
 
@@ -37,19 +36,10 @@ def forget(place: Path, gtids: GtidSet) -> Forgotten:
         before = memory.read()
         memory.write(_without(before, gtids))
         return _removed(before, gtids)
-    file = HistoryFile(place)
-    try:
-        scopes = {kind.partition(" of ")[2] for kind in remembered_kinds(file)}
-    except UnusableHistory as problem:
-        raise UsageProblem(str(problem)) from problem
-    found = Forgotten(0, GtidSet())
-    for scope in sorted(scopes):
-        store = HistoryMemory(file, scope)
-        before = store.load()
-        store.merge(before, _without(before, gtids))
-        here = _removed(before, gtids)
-        found = Forgotten(found.differences + here.differences, found.lost | here.lost)
-    return found
+    store = HistoryMemory(HistoryFile(place))
+    before = store.load(looks=False)
+    store.merge(before, _without(before, gtids))
+    return _removed(before, gtids)
 
 
 def _without(remembered: Remembered, gtids: GtidSet) -> Remembered:

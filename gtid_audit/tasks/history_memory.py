@@ -4,9 +4,10 @@ How it works
 ------------
 1. An audit with `--history FILE` remembers there what one with `--out` remembers in its directory
    (compared_restarts.py): looks, suspects, known differences, what was reported.
-2. Each kind of entry belongs to a scope, as the findings of the file do: the clusters of the fleet
-   file have one memory, and exactly these servers of a command line another one. `pair A B` must
-   not settle what `pair A C` has yet to compare.
+2. Looks and suspects belong to a scope, as the findings of the file do: the clusters of the fleet
+   file, or exactly these servers of a command line. `pair A B` looks behind the restarts of A, and
+   `pair A C` has yet to. What was proved, or reported as lost, is of server_uuids. All audits with
+   the file share it, whatever command line or names they have.
 3. `serve` and a nightly audit may have one file. Changes are merged with what the file has by then
    (merged_memory.py), in one transaction.
 """
@@ -40,6 +41,7 @@ _LOOK: Final = "look"
 _SUSPECTS: Final = "suspects"
 _DIFFERENCES: Final = "differences"
 _REPORTED: Final = "reported"
+_OF_SCOPE: Final = frozenset({_LOOK, _SUSPECTS})
 OF_THE_FLEET: Final = ""
 
 Key = TypeVar("Key")
@@ -116,7 +118,7 @@ class HistoryMemory:
             raise UsageProblem(str(problem)) from problem
 
     def _name(self, kind: str) -> str:
-        return f"{kind} of {self.scope}" if self.scope else kind
+        return f"{kind} of {self.scope}" if self.scope and kind in _OF_SCOPE else kind
 
     def _remembered(self, entries: Iterable[RememberedEntry]) -> Remembered:
         found: dict[str, dict[str, str]] = {}

@@ -15,7 +15,7 @@ How it works
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -115,6 +115,8 @@ def next_steps(
     said: list[NextStep] = []
     commands: list[tuple[NextStep, ...]] = []
     plans: list[NextStep] = []
+    # A difference that only an earlier audit's memory led to is found again by --content.
+    has_contents = any(each.code == "E4" and each.cluster == first.cluster for each in findings)
     for code in dict.fromkeys(each.code for each in findings):
         one = next(each for each in findings if each.code == code)
         filled = _Filled(one, servers, snapshot)
@@ -125,11 +127,16 @@ def next_steps(
             step for step in NEXT_STEPS[code] if step.is_command and step is not PLAN
         )
         commands += found if one is first else found[:1]
-        plans += [each for [each] in filled.commands([PLAN] if PLAN in NEXT_STEPS[code] else [])]
+        planned = filled.commands([PLAN] if PLAN in NEXT_STEPS[code] else [])
+        plans += [_with_content(each) if has_contents else each for [each] in planned]
     if not commands and not plans:
         commands += _Filled(first, servers, snapshot).commands([EXPLAIN])
     shown = [step for line in list(dict.fromkeys(commands))[:COMMANDS_MAX] for step in line]
     return [*dict.fromkeys(said), *shown, *plans[:1]]
+
+
+def _with_content(plan: NextStep) -> NextStep:
+    return replace(plan, text=f"{plan.text} --content")
 
 
 def grants(unknown: Iterable[Unknown]) -> list[NextStep]:

@@ -410,7 +410,7 @@ def test_what_ends_by_itself_or_is_likely_is_not_kept(
 def test_only_what_may_be_given_other_content_is_suspect() -> None:
     findings = audit_cluster(holed()).findings
     assert {each.code for each in findings} == {"H1"}
-    assert suspects_in(findings) == GtidSet()
+    assert suspects_in(holed(), findings) == GtidSet()
 
 
 def fleet_of(pair: Pair, folder: Path) -> Path:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from gtid import GtidSet
+from gtid import Gtid, GtidSet
 from gtid_audit.tasks import fleet_contents
 from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, with_facts
 from topology.audit_cluster import audit_cluster
@@ -18,7 +18,12 @@ from topology.facts.accepted_findings import ANY_SERVER, AcceptedFinding
 from topology.policy import Policy
 from topology.questions.contents_to_compare import Looked, Remembered
 from topology.questions.reported_losses import not_compared, reported_by, reported_here
-from topology.readings.contents import ContentReading
+from topology.readings.contents import (
+    ContentDifference,
+    ContentReading,
+    Difference,
+    TransactionVersion,
+)
 from topology.readings.snapshot import ClusterSnapshot
 
 LOST = GtidSet.parse(f"{A}:7-8")
@@ -33,6 +38,10 @@ def pair(source: str, *others: Any, replica: str = f"{A}:1-8") -> ClusterSnapsho
     return a_cluster("pair", a_server("a", A, source, **LONG_UP), b, *others)
 
 
+def version(name: str) -> TransactionVersion:
+    return TransactionVersion(name, "", None, NOON, "")
+
+
 def looked(
     snapshot: ClusterSnapshot,
     monkeypatch: pytest.MonkeyPatch,
@@ -40,13 +49,28 @@ def looked(
     *,
     answered: dict[tuple[str, str], GtidSet] | None = None,
     policy: Policy | None = None,
+    unlike: str = "",
 ) -> tuple[Sequence[str], Remembered, list[GtidSet]]:
-    """Return what was not compared, what is remembered, and what was to be compared."""
+    """Return what was not compared, what is remembered, and what was to be compared.
+
+    `unlike`: two servers that have other transactions under the lost GTIDs.
+    """
     asked: list[GtidSet] = []
+    differences = tuple(
+        ContentDifference(
+            Gtid.parse(f"{A}:{number}"),
+            Difference.DRIFT,
+            True,
+            "",
+            version(unlike[0]),
+            version(unlike[1]),
+        )
+        for number in ((7, 8) if unlike else ())
+    )
 
     def read(*_args: object, suspects: GtidSet, **_named: object) -> Looked:
         asked.append(suspects)
-        return Looked(ContentReading(NOON, 0, (), (), ()), answered=answered or {})
+        return Looked(ContentReading(NOON, 0, (), differences, ()), answered=answered or {})
 
     monkeypatch.setattr("topology.adapters.compare_contents.read_contents", read)
     found = fleet_contents.compare_contents(
@@ -226,10 +250,9 @@ def by_plan(*seen: UUID, **sets: GtidSet) -> Policy:
         (accepted(f"{A}:7-8", replica="c"), True),
         (accepted(f"{A}:7-8", replica=None, source="b"), False),
         (accepted(f"{A}:7-8", replica=None, source=ANY_SERVER), False),
-        (by_plan(A, B, emptied=LOST), False),
-        (by_plan(A, B, undone=LOST), False),
-        (by_plan(A, emptied=LOST), True),  # the plan did not know b
-        (by_plan(A, B), True),
+        # A plan is listed, and may never have run.
+        (by_plan(A, B, emptied=LOST), True),
+        (by_plan(A, B, undone=LOST), True),
     ],
 )
 def test_what_was_accepted_is_settled(
@@ -237,3 +260,39 @@ def test_what_was_accepted_is_settled(
 ) -> None:
     unread, remembered, _ = looked(pair(f"{A}:1-9"), monkeypatch, BEFORE, policy=policy)
     assert (bool(unread), remembered.reported) == (is_said, BEFORE)
+
+
+def test_a_server_that_agrees_with_a_holder_is_one_from_then_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """c has read them from b: what a, their origin, has since under these GTIDs is not compared."""
+    c = a_server("c", C, f"{A}:1-9", channels=(a_channel("b", B),), **LONG_UP)
+    three = pair(f"{A}:1-9", c)
+    without_a = replace(three, first=three.first[1:], last=three.last[1:])
+    for each in (without_a, three):
+        _, remembered, _ = looked(each, monkeypatch, BEFORE, answered={("b", "c"): LOST})
+        assert remembered.reported == {B: LOST, C: LOST}
+    # They differ: c has what a has, and E4 reports it.
+    _, remembered, _ = looked(three, monkeypatch, BEFORE, answered={("b", "c"): LOST}, unlike="bc")
+    assert remembered.reported == {}
+
+
+def test_what_is_settled_of_one_holder_is_not_of_those_below(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A chain: a and b were compared, b and c agree. So c has what a lost, and it was not compared."""
+    c = a_server("c", C, f"{A}:1-9", channels=(a_channel("b", B),), **LONG_UP)
+    chain, known = pair(f"{A}:1-9", c), {B: LOST, C: LOST}
+    for _ in range(3):
+        answered = {("a", "b"): LOST, ("b", "c"): LOST}
+        [why], remembered, _ = looked(chain, monkeypatch, known, answered=answered, unlike="ab")
+        assert "what c has was not compared with that of their origin" in why
+        assert remembered.reported == {C: LOST}
+        known = dict(remembered.reported)
+
+
+def test_a_holder_that_is_the_origin_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """J3: b fetches what a committed itself."""
+    two = pair(f"{A}:1-9")
+    found = looked(two, monkeypatch, {A: LOST}, answered={("a", "b"): LOST})
+    assert (found[0], found[1].reported) == ([], {})

@@ -10,7 +10,7 @@ from compose import faults
 from compose.faults import commit
 from compose.native.command import Settings
 from compose.native.installation import Installation
-from compose.native.shapes import Link, TopologyPlan, running, wait_for
+from compose.native.shapes import Link, TopologyPlan, follow, running, wait_for
 from tests.gtid_audit.build import run_cli
 from tests.gtid_audit.test_live import address, fleet_file
 
@@ -105,3 +105,52 @@ def test_a_loss_that_no_log_shows_is_not_forgotten(
         fleet.write_text(fleet.read_text() + _ACCEPTED.format(gtids=lost.lost))
         status, codes, document = audited(*kept)
         assert not [each for each in document["unknown"] if "earlier audit" in each["reason"]]
+
+
+@pytest.mark.parametrize("is_fetched", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_either_side_of_two_histories_is_compared(
+    installation97: Installation, tmp_path: Path, *, is_fetched: bool
+) -> None:
+    """J3 is about one of the two: what the other one has beyond it is declared there, or fetched."""
+    links = (Link("a", "b"), Link("b", "a"))
+    with running(installation97, TopologyPlan(names=("a", "b"), links=links)) as two:
+        a, b = two["a"], two["b"]
+
+        def audited() -> tuple[int, list[dict[str, Any]]]:
+            done = run_cli("pair", a.dsn, b.dsn, "--history", str(tmp_path / "kept"), "--json")
+            found = json.loads(done.stdout)["findings"]
+            return done.returncode, [each for each in found if each["severity"] != "info"]
+
+        faults.table_on(a, b, "apart")
+        for server, first in ((a, 100), (b, 200)):  # what is next to a start is compared anyway
+            commit(
+                server, *(f"INSERT INTO apart.t (id) VALUES ({first + each})" for each in range(40))
+            )
+        two.settle()
+        for server in (a, b):
+            server.execute("STOP REPLICA", "RESET REPLICA ALL")
+        made = {
+            server.port: commit(
+                server, *(f"INSERT INTO apart.t (id) VALUES ({each})" for each in rows)
+            )
+            for server, rows in ((a, (1, 2, 3)), (b, (4, 5, 6)))
+        }
+        status, [j3] = audited()
+        assert (status, j3["code"]) == (2, "J3")
+        one, other = (a, b) if j3["replica"].endswith(f":{a.port}") else (b, a)
+        assert j3["gtid_set"] == made[one.port]
+        if is_fetched:
+            follow(one, other)
+            wait_for(one, made[other.port])
+        else:  # an operator takes the rows of one for those of the other
+            uuid, _, numbers = made[other.port].partition(":")
+            first, last = map(int, numbers.split("-"))
+            for number in range(first, last + 1):
+                one.execute(f"SET gtid_next = '{uuid}:{number}'", "BEGIN", "COMMIT")
+        follow(other, one)
+        wait_for(other, made[one.port])
+        held = [server.query("SELECT id FROM apart.t ORDER BY id") for server in (a, b)]
+        assert (held[0] == held[1]) is is_fetched
+        for _ in range(2):  # it stays
+            status, found = audited()
+            assert ("E4" in {each["code"] for each in found}) is not is_fetched, found

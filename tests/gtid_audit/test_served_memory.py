@@ -151,12 +151,16 @@ def test_servers_of_a_command_line_have_a_memory_of_their_own(file: Path) -> Non
     kept = KeptHistory(HistoryFile.at(file), of_servers=True)
     pairs = [kept.memory_of_servers("pair", names) for names in (("a", "b"), ("a", "c"))]
     pairs[0].read()
-    pairs[0].write(Remembered({ONE: NOON}, {"pair": SUSPECT}, {}, {TWO: SUSPECT}))
-    assert pairs[1].read() == kept.memory_of_fleet().read() == Remembered()
+    differences = {"pair": (known_difference(),)}
+    pairs[0].write(Remembered({ONE: NOON}, {"pair": SUSPECT}, differences, {TWO: SUSPECT}))
+    # Of server_uuids, whoever audits them.
+    shared = Remembered({}, {}, differences, {TWO: SUSPECT})
+    assert pairs[1].read() == kept.memory_of_fleet().read() == shared
     again = kept.memory_of_servers("pair", ("b", "a"))
-    assert again.read() == Remembered({ONE: NOON}, {"pair": SUSPECT}, {}, {TWO: SUSPECT})
+    assert again.read() == replace(shared, looks={ONE: NOON}, suspects={"pair": SUSPECT})
     again.write(Remembered({ONE: NOON}))
     assert pairs[0].read() == Remembered({ONE: NOON})
+    assert pairs[1].read() == Remembered()
 
 
 def test_an_audit_that_changes_nothing_writes_nothing(file: Path) -> None:

@@ -16,6 +16,7 @@ from topology.catalogue.findings import Evidence, Grade
 from topology.questions.contents_to_compare import (
     LASTING,
     SUSPECTED,
+    gtids_apart,
     held_by_two,
     looked_back,
     suspects_in,
@@ -63,15 +64,39 @@ def test_the_operator_decides_for_all_that_was_read() -> None:
 
 @pytest.mark.parametrize("code", ["E1", "E2", "E3", "E6", "H7", "J3", "T4"])
 def test_what_one_server_has_alone_is_suspect(code: str) -> None:
-    found = suspects_in([a_finding(code, "a:1"), a_finding("H1", "a:2"), a_finding(code, "b:3")])
+    found = suspects_in(
+        a_cluster("no server"),
+        [a_finding(code, "a:1"), a_finding("H1", "a:2"), a_finding(code, "b:3")],
+    )
     assert found == a_finding("E1", "a:1 b:3").gtid_set
     assert code in SUSPECTED
+
+
+@pytest.mark.parametrize(
+    ("has", "apart"),
+    [
+        (f"{A}:1-4,{C}:1-3", f"{B}:1-2,{C}:1-3"),  # a in turn has something
+        (f"{A}:1-4,{C}:1-1000", f"{B}:1-2,{C}:1-1000"),
+        (f"{A}:1-4,{C}:1-1001", f"{B}:1-2"),  # it went on without b
+    ],
+)
+def test_either_side_of_j3_is_suspect(has: str, apart: str) -> None:
+    two = a_cluster("pair", a_server("a", A, has), a_server("b", B, f"{A}:1-4,{B}:1-2"))
+    [j3] = [each for each in audit_cluster(two).findings if each.code == "J3"]
+    assert (j3.source, j3.replica) == ("a", "b")
+    assert suspects_in(two, [j3]) == GtidSet.parse(apart)
+    assert gtids_apart(two, replace(j3, code="E1")) == GtidSet.parse(f"{B}:1-2")
+    alone = replace(two, first=two.first[1:], last=two.last[1:])
+    assert suspects_in(alone, [j3]) == GtidSet.parse(f"{B}:1-2")
 
 
 def test_what_failed_and_counts_as_executed_is_suspect() -> None:
     gtids = GtidSet.parse("3e11fa47-71ca-11e1-9e33-c80aa9429562:5")
     fact = Evidence(FAILED_AND_EXECUTED, str(gtids), "b", NOON)
-    assert suspects_in([replace(a_finding("A2", ""), evidence=(fact,))]) == gtids
+    assert (
+        suspects_in(a_cluster("no server"), [replace(a_finding("A2", ""), evidence=(fact,))])
+        == gtids
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,7 +142,9 @@ def test_what_a_session_may_commit_under_its_gtid_is_suspect(
     code: str, state: str, *, is_suspect: bool
 ) -> None:
     waiting = replace(a_finding(code, "a:4"), evidence=(Evidence("state", state, "b", NOON),))
-    assert suspects_in([waiting]) == (waiting.gtid_set if is_suspect else GtidSet())
+    assert suspects_in(a_cluster("no server"), [waiting]) == (
+        waiting.gtid_set if is_suspect else GtidSet()
+    )
 
 
 def test_no_other_code_is_suspect_and_no_other_difference_lasts() -> None:

@@ -49,15 +49,6 @@ def read_entries(file: HistoryFile, kinds: Iterable[str]) -> tuple[RememberedEnt
         )
 
 
-def remembered_kinds(file: HistoryFile) -> tuple[str, ...]:
-    """Return the kinds of entries that a file has. Raises UnusableHistory."""
-    with file.transaction(READ) as database:
-        if not database.execute("PRAGMA table_info(remembered)").fetchall():
-            return ()
-        found = database.execute("SELECT DISTINCT kind FROM remembered ORDER BY kind")
-        return tuple(str(kind) for (kind,) in found)
-
-
 def change_entries(
     file: HistoryFile,
     names: Iterable[tuple[str, str]],

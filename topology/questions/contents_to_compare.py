@@ -78,6 +78,7 @@ LASTING: Final = frozenset(
         Difference.EMPTY,
     }
 )
+IN_TURN_MAX: Final = 1_000  # GTIDs
 _NEVER: Final[Mapping[UUID, datetime]] = {}
 
 
@@ -199,16 +200,33 @@ def bootstraps_due(
     return tuple(found)
 
 
-def suspects_in(findings: Iterable[Finding]) -> GtidSet:
+def suspects_in(snapshot: ClusterSnapshot, findings: Iterable[Finding]) -> GtidSet:
     """Return the GTIDs of findings that must be compared once two servers have them."""
     result = GtidSet()
     for finding in findings:
         if finding.code in SUSPECTED or waits_for_gtid(finding):
-            result |= finding.gtid_set
+            result |= gtids_apart(snapshot, finding)
         for fact in finding.evidence:
             if fact.fact == FAILED_AND_EXECUTED:
                 result |= GtidSet.parse(fact.value)
     return result
+
+
+def gtids_apart(snapshot: ClusterSnapshot, finding: Finding) -> GtidSet:
+    """Return the GTIDs of a finding; of J3, what only one of the two servers has.
+
+    An operator may give either side's GTIDs to the other server, with or without their content.
+    What the candidate has beyond `IN_TURN_MAX` is its work since an old primary was left, and is
+    fetched.
+    """
+    if finding.code != "J3":
+        return finding.gtid_set
+    executed = {each.name: each.gtid_executed or GtidSet() for each in snapshot.last}
+    server, candidate = executed.get(finding.replica or ""), executed.get(finding.source or "")
+    if server is None or candidate is None:
+        return finding.gtid_set
+    in_turn = candidate - server
+    return finding.gtid_set | (in_turn if in_turn.gtid_count <= IN_TURN_MAX else GtidSet())
 
 
 def suspects_now(snapshot: ClusterSnapshot, chosen: bool | None) -> GtidSet:

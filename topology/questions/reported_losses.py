@@ -11,10 +11,13 @@ an audit with a memory (compared_restarts.py)
 1. keeps the GTIDs of such findings, accepted ones too, by the server_uuid of each server that has
    them: its *holders*;
 2. compares them as soon as a server has them that is no holder, and no finding reports them;
-3. forgets them once a comparison with such a server answered. What two holders have came before the
-   loss: that they agree shows nothing of what the origin commits afterwards;
-4. otherwise says that the contents are not known, so the verdict is UNKNOWN. It stays so while no
-   accepted finding (E4 of this server) and no record of a repair has the GTIDs.
+3. forgets them once a comparison with such a server answered: it showed a difference, or one of the
+   two is their origin. What other holders have came before the loss: that they agree shows nothing
+   of what the origin commits afterwards. A server that agrees with a holder, where neither is the
+   origin, got them from it: it is a holder from then on;
+4. otherwise says that the contents are not known, so the verdict is UNKNOWN. It stays so until an
+   accepted finding (E4 of this server) has the GTIDs, or the operator says that the rows are equal
+   (`history --forget`). A plan is no proof that it ran, nor that the rows are as it left them.
 
 A holder may lose its GTIDs for a while (RESET, then the former gtid_purged): they are kept. A
 server with another server_uuid is another server, and nothing is kept of it; what the cluster has
@@ -33,8 +36,9 @@ from uuid import UUID
 from gtid import GtidSet
 from topology.catalogue.findings import Finding, Severity
 from topology.facts.accepted_findings import ANY_SERVER, severity_before
+from topology.facts.memberships import group_uuids
 from topology.policy import Policy
-from topology.questions.contents_to_compare import Looked
+from topology.questions.contents_to_compare import Looked, gtids_apart
 from topology.readings.contents import UnreadContent
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 
@@ -42,9 +46,10 @@ from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 REUSED: Final = frozenset({"E3", "E6", "H7", "J3"})
 _TEXT: Final = (
     "an earlier audit reported {gtids} as lost by another server, or unknown to it. Servers have"
-    " them now under equal sets, and the logs of {name} do not have them: the contents were not"
-    " compared. Compare the rows (gtid-audit repair check-data), then accept E4 of this set, with"
-    " severity critical"
+    " them now under equal sets, and what {name} has was not compared with that of their origin,"
+    " often because a log is purged. Compare the rows (gtid-audit repair check-data). When they are"
+    " equal, run `gtid-audit history PLACE --forget SET` (PLACE: the file of --history, or the"
+    " directory of --out), or accept E4 of this set, with severity critical"
 )
 
 
@@ -54,7 +59,7 @@ def reported_by(snapshot: ClusterSnapshot, findings: Iterable[Finding]) -> dict[
     An accepted finding counts: what is accepted is the loss, not what its origin makes of it.
     """
     lost = GtidSet.union_of(
-        each.gtid_set
+        gtids_apart(snapshot, each)
         for each in findings
         if each.code in REUSED and severity_before(each) is not Severity.INFO
     )
@@ -75,11 +80,16 @@ def still_open(
     snapshot: ClusterSnapshot, looked: Looked, reported: Mapping[UUID, GtidSet]
 ) -> dict[UUID, GtidSet]:
     """Return what stays to be kept of the servers of a snapshot, after a comparison."""
-    holders = {each.name: gtids for each, _, gtids in _known_servers(snapshot, reported)}
-    return {
-        uuid: gtids - _answered(looked, server.name, holders)
+    answers = _Answers(snapshot, looked, reported)
+    kept = {
+        uuid: gtids - answers.about(server.name)
         for server, uuid, gtids in _known_servers(snapshot, reported)
     }
+    for server in snapshot.last:
+        if server.server_uuid is not None and (alike := answers.like_a_holder(server.name, kept)):
+            before = kept.get(server.server_uuid, GtidSet())
+            kept[server.server_uuid] = before | alike
+    return kept
 
 
 def not_compared(
@@ -101,7 +111,7 @@ def not_compared(
     found = []
     for server, uuid, _ in _known_servers(snapshot, reported):
         left = kept[uuid] & (server.gtid_executed or GtidSet()) & elsewhere
-        left -= shown | _accepted(policy, server, uuid)
+        left -= shown | _accepted(policy, server)
         if left:
             text = _TEXT.format(gtids=left.shortened(), name=server.name)
             found.append(UnreadContent(server.name, text))
@@ -126,29 +136,58 @@ def _known_servers(
             yield server, uuid, reported[uuid]
 
 
-def _answered(looked: Looked, name: str, holders: Mapping[str, GtidSet]) -> GtidSet:
-    """Return what was compared between a holder and servers that are none."""
-    found = GtidSet()
-    for pair, gtids in looked.answered.items():
-        if name in pair:
-            [other] = {*pair} - {name}
-            found |= gtids - holders.get(other, GtidSet())
-    return found
+class _Answers:
+    """What a comparison showed of servers that have reported GTIDs."""
+
+    def __init__(
+        self, snapshot: ClusterSnapshot, looked: Looked, reported: Mapping[UUID, GtidSet]
+    ) -> None:
+        self._answered = looked.answered
+        self._holders = {each.name: gtids for each, _, gtids in _known_servers(snapshot, reported)}
+        self._uuids = {each.name: each.server_uuid for each in snapshot.last}
+        self._groups = group_uuids(snapshot.last)
+        self._unlike: dict[tuple[str, str], GtidSet] = {}
+        for each in () if looked.reading is None else looked.reading.differences:
+            one, other = sorted((each.source.server, each.replica.server))
+            found = self._unlike.get((one, other), GtidSet())
+            self._unlike[one, other] = found | GtidSet.of([each.gtid])
+
+    def about(self, name: str) -> GtidSet:
+        """Return what was compared between a server and one that shows the later content."""
+        return GtidSet.union_of(
+            (gtids - self._held_by(other))
+            & (self._assigned_by(other, gtids) | self._assigned_by(name, gtids) | unlike)
+            for other, gtids, unlike in self._pairs(name)
+        )
+
+    def like_a_holder(self, name: str, kept: Mapping[UUID, GtidSet]) -> GtidSet:
+        """Return what a server that is no holder has as a holder has it, and not by its origin."""
+        alike = GtidSet.union_of(
+            (gtids - unlike - self._assigned_by(other, gtids)) & kept.get(uuid, GtidSet())
+            for other, gtids, unlike in self._pairs(name)
+            if (uuid := self._uuids.get(other)) is not None
+        )
+        return alike - self._held_by(name) - self._assigned_by(name, alike) - self.about(name)
+
+    def _pairs(self, name: str) -> Iterator[tuple[str, GtidSet, GtidSet]]:
+        for pair, gtids in self._answered.items():
+            if name in pair:
+                [other] = {*pair} - {name}
+                yield other, gtids, self._unlike.get(pair, GtidSet())
+
+    def _held_by(self, name: str) -> GtidSet:
+        return self._holders.get(name, GtidSet())
+
+    def _assigned_by(self, name: str, gtids: GtidSet) -> GtidSet:
+        """Return the GTIDs that a server assigns itself; those of a group, each member assigns."""
+        own = (self._uuids.get(name), *self._groups)
+        return GtidSet.union_of(gtids.from_uuid(each) for each in own if each is not None)
 
 
-def _accepted(policy: Policy, server: ServerSnapshot, uuid: UUID) -> GtidSet:
-    """Return what was accepted on a server: as E4 of it, or by the record of a repair.
-
-    An entry counts until its last day, and a record for the servers that the plan knew.
-    """
-    by_plans = (
-        gtids
-        for plan in policy.accepted
-        if uuid in plan.seen
-        for _, gtids in (*plan.emptied, *plan.undone)
-    )
+def _accepted(policy: Policy, server: ServerSnapshot) -> GtidSet:
+    """Return what was accepted as E4 of a server. An entry counts until its last day."""
     day = server.read_ended.astimezone(UTC).date()
-    by_entries = (
+    return GtidSet.union_of(
         each.gtid_set
         for each in policy.accepted_findings
         if each.code == "E4"
@@ -157,4 +196,3 @@ def _accepted(policy: Policy, server: ServerSnapshot, uuid: UUID) -> GtidSet:
         and {server.name, ANY_SERVER} & {each.source, each.replica}
         and day <= each.expires
     )
-    return GtidSet.union_of((*by_plans, *by_entries))

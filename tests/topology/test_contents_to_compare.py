@@ -62,7 +62,7 @@ def test_the_operator_decides_for_all_that_was_read() -> None:
     assert looked_back(snapshot, None) == {"a": timedelta(days=1)}
 
 
-@pytest.mark.parametrize("code", ["E1", "E2", "E3", "E6", "H7", "J3", "T4"])
+@pytest.mark.parametrize("code", ["E1", "E2", "E3", "E6", "H7", "J1", "J3", "T4"])
 def test_what_one_server_has_alone_is_suspect(code: str) -> None:
     found = suspects_in(
         a_cluster("no server"),
@@ -88,6 +88,14 @@ def test_either_side_of_j3_is_suspect(has: str, apart: str) -> None:
     assert gtids_apart(two, replace(j3, code="E1")) == GtidSet.parse(f"{B}:1-2")
     alone = replace(two, first=two.first[1:], last=two.last[1:])
     assert suspects_in(alone, [j3]) == GtidSet.parse(f"{B}:1-2")
+
+
+@pytest.mark.parametrize(("behind", "apart"), [(1_000, "5-1004"), (1_001, "")])
+def test_what_a_copy_has_yet_to_fetch_is_suspect(behind: int, apart: str) -> None:
+    """An operator may declare it in place of fetching it."""
+    two = a_cluster("pair", a_server("a", A, f"{A}:1-{4 + behind}"), a_server("b", B, f"{A}:1-4"))
+    [j1] = [each for each in audit_cluster(two).findings if each.code == "J1"]
+    assert suspects_in(two, [j1]) == GtidSet.parse(apart and f"{A}:{apart}")
 
 
 def test_what_failed_and_counts_as_executed_is_suspect() -> None:
@@ -148,7 +156,7 @@ def test_what_a_session_may_commit_under_its_gtid_is_suspect(
 
 
 def test_no_other_code_is_suspect_and_no_other_difference_lasts() -> None:
-    assert len(SUSPECTED) == 7
+    assert len(SUSPECTED) == 8
     lasting = ("CONTENT", "DRIFT", "SKIPPED", "ADDED", "EMPTY")
     assert {each for each in Difference if each.name in lasting} == LASTING
 

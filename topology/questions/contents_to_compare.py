@@ -67,7 +67,7 @@ QUERY_SECONDS_MAX: Final = 10.0
 _SLACK: Final = timedelta(seconds=2)
 # Findings about transactions on one server whose GTIDs may get other content elsewhere. That also
 # holds for an applier that waits for a session which owns the GTID: the session may commit it.
-SUSPECTED: Final = frozenset({"E1", "E2", "E3", "E6", "H7", "J3", "T4"})
+SUSPECTED: Final = frozenset({"E1", "E2", "E3", "E6", "H7", "J1", "J3", "T4"})
 # Differences after which rows may be missing or different: they do not clear.
 LASTING: Final = frozenset(
     {
@@ -213,20 +213,21 @@ def suspects_in(snapshot: ClusterSnapshot, findings: Iterable[Finding]) -> GtidS
 
 
 def gtids_apart(snapshot: ClusterSnapshot, finding: Finding) -> GtidSet:
-    """Return the GTIDs of a finding; of J3, what only one of the two servers has.
+    """Return the GTIDs of a finding; of J1 and J3, what only one of the two servers has.
 
     An operator may give either side's GTIDs to the other server, with or without their content.
-    What the candidate has beyond `IN_TURN_MAX` is its work since an old primary was left, and is
-    fetched.
+    What a candidate has beyond `IN_TURN_MAX` is its work since a copy was taken or an old primary
+    was left, and is fetched.
     """
-    if finding.code != "J3":
+    if finding.code not in ("J1", "J3"):
         return finding.gtid_set
     executed = {each.name: each.gtid_executed or GtidSet() for each in snapshot.last}
     server, candidate = executed.get(finding.replica or ""), executed.get(finding.source or "")
     if server is None or candidate is None:
         return finding.gtid_set
     in_turn = candidate - server
-    return finding.gtid_set | (in_turn if in_turn.gtid_count <= IN_TURN_MAX else GtidSet())
+    extra = finding.gtid_set if finding.code == "J3" else GtidSet()
+    return extra | (in_turn if in_turn.gtid_count <= IN_TURN_MAX else GtidSet())
 
 
 def suspects_now(snapshot: ClusterSnapshot, chosen: bool | None) -> GtidSet:

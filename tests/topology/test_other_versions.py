@@ -270,7 +270,8 @@ def test_the_commits_around_the_place_of_a_stopped_applier_are_asked_for(
 ) -> None:
     edge, servers = waiting(**facts)
     expected = GtidSet.parse(asked and f"{A}:{asked}")
-    assert around_start_samples(edge, servers=servers) == expected
+    samples = dict(around_start_samples(edge, servers=servers))
+    assert samples == ({"a": expected, "b": GtidSet()} if asked else {})
     found = questions_of(gather_facts(a_cluster("pair", *servers.values()), Policy()))
     if asked:
         assert expected <= GtidSet.union_of(found["a"].commits)
@@ -299,3 +300,37 @@ def test_what_waits_may_be_of_before_a_start_in_the_middle_of_it(
     edge, servers = waiting(**facts)
     expected = GtidSet.parse(f"{A}:6-7") if is_around else GtidSet()
     assert received_around_start(edge, servers=servers) == expected
+
+
+@pytest.mark.parametrize(
+    ("at", "is_around"),
+    [
+        (0, True),  # the source restarted between the two
+        (53, False),  # all of it was committed since the start
+        (None, False),  # no log shows it, and every server was started once
+    ],
+)
+def test_the_log_of_the_replica_has_what_the_source_has_purged(
+    at: int | None, *, is_around: bool
+) -> None:
+    edge, servers = waiting(applied_at=None, gtid_purged=GtidSet.parse(f"{A}:1-5"))
+    last = GtidSet.parse(f"{A}:5")
+    assert around_start_samples(edge, servers=servers) == (
+        ("a", GtidSet.parse(f"{A}:7")),
+        ("b", last),
+    )
+    found = questions_of(gather_facts(a_cluster("pair", *servers.values()), Policy()))
+    assert last <= GtidSet.union_of(found["b"].commits)
+    assert not last & GtidSet.union_of(found["a"].commits)
+    if at is not None:
+        commit = CommitRecord(last, 1, NOON + timedelta(seconds=at), True)
+        servers["b"] = replace(servers["b"], history_evidence=HistoryEvidence(None, (commit,)))
+    expected = GtidSet.parse(f"{A}:6-7") if is_around else GtidSet()
+    assert received_around_start(edge, servers=servers) == expected
+
+
+def test_what_neither_logs_is_asked_of_neither() -> None:
+    edge, servers = waiting(applied_at=None, gtid_purged=GtidSet.parse(f"{A}:1-5"))
+    servers["b"] = replace(servers["b"], gtid_purged=GtidSet.parse(f"{A}:1-5"))
+    assert dict(around_start_samples(edge, servers=servers))["b"] == GtidSet()
+    assert received_around_start(edge, servers=servers) == GtidSet()

@@ -118,19 +118,30 @@ def given_again(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet
     )
 
 
-def around_start_samples(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
-    """Return a source's highest own GTIDs that an applier has, and has not, applied."""
+def around_start_samples(
+    edge: Edge, *, servers: Mapping[str, ServerSnapshot]
+) -> tuple[tuple[str, GtidSet], ...]:
+    """Return a source's highest own GTIDs that an applier has, and has not, applied.
+
+    By the server whose log has them: the source may have purged what is applied.
+    """
     source, replica = servers[edge.source], servers[edge.replica]
     waiting, applied = _waiting(edge, source=source, replica=replica), _applied(source, replica)
-    return _newest(waiting) | _newest(applied) if waiting and applied else GtidSet()
+    if not waiting or not applied:
+        return ()
+    last = _newest(applied)
+    return (
+        (edge.source, _newest(waiting) | (last & source.logged)),
+        (edge.replica, (last & replica.logged) - source.logged),
+    )
 
 
 def received_around_start(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) -> GtidSet:
     """Return what waits for an applier, if the source restarted between the commits.
 
     Return an empty set where the commits show that the restart was before or after all of it, where
-    the source has had one log only, and where the replica has applied none of it: every new server
-    was started once.
+    the source has had one log only, and where the replica has applied none of it, or no log has
+    what it applied last: every new server was started once.
     """
     source, replica = servers[edge.source], servers[edge.replica]
     waiting, applied = _waiting(edge, source=source, replica=replica), _applied(source, replica)
@@ -139,7 +150,9 @@ def received_around_start(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) 
         return GtidSet()
     if newest.committed_at < started_at - START_SLACK:
         return GtidSet()
-    last = commit_on(source, _newest(applied))
+    last = commit_on(source, _newest(applied)) or commit_on(replica, _newest(applied))
+    if last is None and not _newest(applied) <= source.logged:
+        return GtidSet()
     if last is not None and last.committed_at > started_at + START_SLACK:
         return GtidSet()
     if not source.gtid_purged and len(source.binary_logs or ()) == 1:
@@ -153,7 +166,8 @@ def _newest(gtids: GtidSet) -> GtidSet:
 
 def _applied(source: ServerSnapshot, replica: ServerSnapshot) -> GtidSet:
     assert source.server_uuid is not None, "only servers that were read are linked"
-    return source.logged.from_uuid(source.server_uuid) & (replica.gtid_executed or GtidSet())
+    own = (source.gtid_executed or GtidSet()).from_uuid(source.server_uuid)
+    return own & (replica.gtid_executed or GtidSet())
 
 
 def _waiting(edge: Edge, *, source: ServerSnapshot, replica: ServerSnapshot) -> GtidSet:

@@ -39,7 +39,7 @@ def commits_to_look_up(facts: ClusterFacts, edge: EdgeFacts) -> Iterator[tuple[s
     maybe_by_hand = asked_of_logs(edge.edge, servers=servers)
     yield edge.source, maybe_by_hand
     yield edge.replica, maybe_by_hand
-    yield edge.source, around_start_samples(edge.edge, servers=servers)
+    yield from around_start_samples(edge.edge, servers=servers)
     yield edge.source, order_samples(facts, edge)
     yield edge.source, _ends(_maybe_by_hand(edge.expected, facts.fully_read[edge.source].first))
     yield edge.replica, maybe_assigned(edge, servers[edge.replica])

@@ -11,13 +11,19 @@ import pytest
 from gtid import Gtid, GtidSet
 from gtid_audit.tasks import fleet_contents
 from tests.snapshots import NOON, A, B, C, a_channel, a_cluster, a_server, with_facts
+from tests.topology.test_group_handshake import G, member
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import Severity, Verdict
 from topology.facts.accepted import AcceptedRepair
 from topology.facts.accepted_findings import ANY_SERVER, AcceptedFinding
 from topology.policy import Policy
 from topology.questions.contents_to_compare import Looked, Remembered
-from topology.questions.reported_losses import not_compared, reported_by, reported_here
+from topology.questions.reported_losses import (
+    not_compared,
+    reported_by,
+    reported_here,
+    still_open,
+)
 from topology.readings.contents import (
     ContentDifference,
     ContentReading,
@@ -42,6 +48,11 @@ def version(name: str) -> TransactionVersion:
     return TransactionVersion(name, "", None, NOON, "")
 
 
+def difference(number: int, names: Sequence[str]) -> ContentDifference:
+    one, other = map(version, names)
+    return ContentDifference(Gtid.parse(f"{A}:{number}"), Difference.DRIFT, True, "", one, other)
+
+
 def looked(
     snapshot: ClusterSnapshot,
     monkeypatch: pytest.MonkeyPatch,
@@ -56,17 +67,7 @@ def looked(
     `unlike`: two servers that have other transactions under the lost GTIDs.
     """
     asked: list[GtidSet] = []
-    differences = tuple(
-        ContentDifference(
-            Gtid.parse(f"{A}:{number}"),
-            Difference.DRIFT,
-            True,
-            "",
-            version(unlike[0]),
-            version(unlike[1]),
-        )
-        for number in ((7, 8) if unlike else ())
-    )
+    differences = tuple(difference(number, unlike) for number in ((7, 8) if unlike else ()))
 
     def read(*_args: object, suspects: GtidSet, **_named: object) -> Looked:
         asked.append(suspects)
@@ -296,3 +297,54 @@ def test_a_holder_that_is_the_origin_answers(monkeypatch: pytest.MonkeyPatch) ->
     two = pair(f"{A}:1-9")
     found = looked(two, monkeypatch, {A: LOST}, answered={("a", "b"): LOST})
     assert (found[0], found[1].reported) == ([], {})
+
+
+@pytest.mark.parametrize(
+    ("reported", "answered", "unlike", "kept"),
+    [
+        # With the origin, whatever it shows.
+        ({B: "7-8"}, {("a", "b"): "1-8"}, {}, {B: ""}),
+        ({B: "7-8"}, {("a", "b"): "1-7"}, {}, {B: "8"}),
+        # Two holders, also if they differ: what the origin has is not known.
+        ({B: "7-8", C: "7-8"}, {("b", "c"): "7-8"}, {("b", "c"): (7,)}, {B: "7-8", C: "7-8"}),
+        # What agrees with a holder is a holder; where they differ, the later content was seen.
+        ({B: "7-8"}, {("b", "c"): "1-8"}, {}, {B: "7-8", C: "7-8"}),
+        ({B: "7-8"}, {("b", "c"): "1-8"}, {("b", "c"): (7,)}, {B: "8", C: "8"}),
+        ({B: "7"}, {("b", "c"): "7-8"}, {}, {B: "7", C: "7"}),
+        # b was compared with the origin: that it agrees with c makes it no holder again.
+        ({C: "7-8"}, {("a", "b"): "7-8", ("b", "c"): "7-8"}, {("a", "b"): (7, 8)}, {C: "7-8"}),
+        ({B: "7-8", C: "7-8"}, {("a", "b"): "7-8", ("b", "c"): "7-8"}, {}, {B: "", C: "7-8"}),
+        # The holder is the origin (J3).
+        ({A: "7-8"}, {("a", "b"): "7-8"}, {}, {A: ""}),
+        ({A: "7-8"}, {("b", "c"): "7-8"}, {}, {A: "7-8"}),
+    ],
+)
+def test_what_a_comparison_settles(
+    reported: dict[UUID, str],
+    answered: dict[tuple[str, str], str],
+    unlike: dict[tuple[str, str], tuple[int, ...]],
+    kept: dict[UUID, str],
+) -> None:
+    def own(numbers: str) -> GtidSet:
+        return GtidSet.parse(numbers and f"{A}:{numbers}")
+
+    servers = (
+        a_server(name, uuid, own("1-9")) for name, uuid in zip("abc", (A, B, C), strict=True)
+    )
+    differences = tuple(
+        difference(number, pair) for pair, numbers in unlike.items() for number in numbers
+    )
+    looked_at = Looked(
+        ContentReading(NOON, 0, (), differences, ()),
+        answered={pair: own(numbers) for pair, numbers in answered.items()},
+    )
+    known = {uuid: own(numbers) for uuid, numbers in reported.items()}
+    found = still_open(a_cluster("three", *servers), looked_at, known)
+    assert found == {uuid: own(numbers) for uuid, numbers in kept.items()}
+
+
+def test_each_member_assigns_what_its_group_does() -> None:
+    group = a_cluster("group", member("a", "g:1-9", sees="ab"), member("b", "g:1-9", sees="ab"))
+    lost = GtidSet.parse(f"{G}:7-8")
+    looked_at = Looked(ContentReading(NOON, 0, (), (), ()), answered={("a", "b"): lost})
+    assert still_open(group, looked_at, {A: lost}) == {A: GtidSet()}

@@ -161,13 +161,16 @@ class _Answers:
         )
 
     def like_a_holder(self, name: str, kept: Mapping[UUID, GtidSet]) -> GtidSet:
-        """Return what a server that is no holder has as a holder has it, and not by its origin."""
+        """Return what a server has as a holder has it, and was not compared with the later content.
+
+        `kept` has nothing of a holder that it and this server differ about, or that either assigns.
+        """
         alike = GtidSet.union_of(
-            (gtids - unlike - self._assigned_by(other, gtids)) & kept.get(uuid, GtidSet())
-            for other, gtids, unlike in self._pairs(name)
+            gtids & kept.get(uuid, GtidSet())
+            for other, gtids, _ in self._pairs(name)
             if (uuid := self._uuids.get(other)) is not None
         )
-        return alike - self._held_by(name) - self._assigned_by(name, alike) - self.about(name)
+        return alike - self.about(name)
 
     def _pairs(self, name: str) -> Iterator[tuple[str, GtidSet, GtidSet]]:
         for pair, gtids in self._answered.items():

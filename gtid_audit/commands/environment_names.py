@@ -44,6 +44,7 @@ NOT_FROM_ENVIRONMENT: Final = {
     "--install-completion": "it changes a file, once",
     "--yes": "it permits a change of servers: the operator types it",
     "--approve": "it permits a change of servers: the operator types it",
+    "--forget": "it says that rows are equal, once: the operator types it",
 }
 
 

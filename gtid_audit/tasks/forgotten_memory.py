@@ -12,6 +12,7 @@ from gtid import GtidSet
 from gtid_audit.exits import UsageProblem
 from gtid_audit.tasks.compared_restarts import LOOKS, DirectoryMemory
 from gtid_audit.tasks.history_memory import HistoryMemory
+from gtid_audit.tasks.written_run import PARTIAL
 from topology.adapters.history_file import HistoryFile
 from topology.questions.contents_to_compare import Remembered
 
@@ -27,18 +28,26 @@ class Forgotten:
 def forget(place: Path, gtids: GtidSet) -> Forgotten:
     """Remove what a history file, or a directory of runs, remembers of these GTIDs.
 
+    Audits of selected clusters (--cluster) have a directory of their own below it.
+
     Raises UsageProblem: it is neither, or cannot be written.
     """
     if place.is_dir():
-        if not (place / LOOKS).exists():
+        known = [each for each in (place, place / PARTIAL) if (each / LOOKS).exists()]
+        if not known:
             raise UsageProblem(f"{place}: no audit has stored there what it remembers ({LOOKS})")
-        memory = DirectoryMemory(place)
-        before = memory.read()
-        memory.write(_without(before, gtids))
-        return _removed(before, gtids)
+        found = [_forgotten_in(DirectoryMemory(each), gtids) for each in known]
+        lost = GtidSet.union_of(each.lost for each in found)
+        return Forgotten(sum(each.differences for each in found), lost)
     store = HistoryMemory(HistoryFile(place))
     before = store.load(looks=False)
     store.merge(before, _without(before, gtids))
+    return _removed(before, gtids)
+
+
+def _forgotten_in(memory: DirectoryMemory, gtids: GtidSet) -> Forgotten:
+    before = memory.read()
+    memory.write(_without(before, gtids))
     return _removed(before, gtids)
 
 

@@ -6,8 +6,8 @@ How it works
    (compared_restarts.py): looks, suspects, known differences, what was reported.
 2. Looks and suspects belong to a scope, as the findings of the file do: the clusters of the fleet
    file, or exactly these servers of a command line. `pair A B` looks behind the restarts of A, and
-   `pair A C` has yet to. What was proved, or reported as lost, is of server_uuids. All audits with
-   the file share it, whatever command line or names they have.
+   `pair A C` has yet to. All audits with the file share what was proved of two server_uuids, or
+   reported as lost by one, whatever command line or names they have.
 3. `serve` and a nightly audit may have one file. Changes are merged with what the file has by then
    (merged_memory.py), in one transaction.
 """

@@ -70,10 +70,8 @@ def _parts(plan: Plan, audit: ClusterAudit, files: Sequence[Path]) -> Iterator[R
 
 def _without_steps(left: NotPlanned) -> Iterator[RenderableType]:
     """Show why a finding has no steps, and what to do by hand, a sentence a line."""
-    head = Text.assemble(
-        (f"{left.code} {left.name}", "bold"),
-        f"  {printable(left.about)}: {printable(left.why)}" if left.about else f"  {left.why}",
-    )
+    about = f"{printable(left.about)}: " if left.about else ""
+    head = Text.assemble((f"{left.code} {left.name}", "bold"), f"  {about}{printable(left.why)}")
     yield Padding(head, (0, 0, 0, 2))
     for text in left.by_hand:
         instruction = steps_of(printable(text))

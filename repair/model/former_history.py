@@ -79,11 +79,11 @@ def may_be_given_again(case: Case, replica: ModelServer, channel: ModelChannel) 
     if channel.around_start:
         return (
             f"{source.name} was restarted after it committed what {replica.name} has executed of"
-            f" it, and before it committed {channel.around_start.shortened()}. If {source.name}"
-            f" crashed and lost transactions that {replica.name} had received, it has reused their"
-            f" GTIDs: the relay log of {replica.name} has the former ones. Check in the error log"
-            f" of {source.name} whether it was shut down in order. If it was, or if the relay log"
-            f" has the same transactions (mysqlbinlog), choose with {offered(case)}"
+            f" it, and perhaps before it committed {channel.around_start.shortened()}. If"
+            f" {source.name} crashed and lost transactions that {replica.name} had received, it has"
+            f" reused their GTIDs: the relay log of {replica.name} has the former ones. Check in"
+            f" the error log of {source.name} whether it was shut down in order. If it was, or if"
+            f" the relay log has the same transactions (mysqlbinlog), choose with {offered(case)}"
         )
     if not channel.may_be_former:
         by_hand = made_by_hand(replica, channel)

@@ -11,6 +11,7 @@ import pytest
 from gtid import Gtid, GtidSet
 from gtid_audit.tasks.compared_restarts import DirectoryMemory, Memory
 from gtid_audit.tasks.kept_history import KeptHistory
+from gtid_audit.tasks.written_run import PARTIAL
 from tests.gtid_audit.build import run_cli
 from tests.gtid_audit.test_served_memory import ONE, SUSPECT, TWO, known_difference
 from tests.snapshots import NOON, A
@@ -54,6 +55,19 @@ def test_a_difference_and_a_lost_set_are_forgotten(
     again = run_cli("history", str(tmp_path / place), "--forget", f"{A}:1:8-20")
     assert again.returncode == 1
     assert again.stdout.rstrip().endswith("audits remember nothing of these GTIDs")
+
+
+def test_selected_clusters_are_forgotten_as_well(tmp_path: Path) -> None:
+    """`audit --cluster X --out DIR` has its memory below DIR; there may be no other."""
+    partial = tmp_path / PARTIAL
+    partial.mkdir()
+    for folders, count in (([partial], 2), ([partial, tmp_path], 4)):
+        for folder in folders:
+            memory = DirectoryMemory(folder)
+            memory.read()
+            memory.write(remembered())
+        done = run_cli("history", str(tmp_path), "--forget", f"{A}:1")
+        assert (done.returncode, done.stdout) == (0, f"forgotten: {count} differences\n")
 
 
 def test_nothing_is_forgotten_where_nothing_is_remembered(tmp_path: Path) -> None:

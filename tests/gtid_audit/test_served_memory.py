@@ -153,7 +153,7 @@ def test_servers_of_a_command_line_have_a_memory_of_their_own(file: Path) -> Non
     pairs[0].read()
     differences = {"pair": (known_difference(),)}
     pairs[0].write(Remembered({ONE: NOON}, {"pair": SUSPECT}, differences, {TWO: SUSPECT}))
-    # Of server_uuids, whoever audits them.
+    # All audits with the file share what they found of these servers.
     shared = Remembered({}, {}, differences, {TWO: SUSPECT})
     assert pairs[1].read() == kept.memory_of_fleet().read() == shared
     again = kept.memory_of_servers("pair", ("b", "a"))

@@ -6,20 +6,25 @@ copy was restored), or it was only restarted.
 
 import pytest
 
+from compose.faults import purge_until_gone
 from compose.faults_former import apply_at_once, former_in_relay_log
 from compose.native.shapes import Pair
 from gtid import GtidSet
-from tests.repair.live import await_clean, examine, rows, run_plan
+from tests.repair.live import await_clean, examine, executed, rows, run_plan
 from topology.catalogue.findings import Grade, Severity, Verdict
 
 pytestmark = [pytest.mark.slow, pytest.mark.mysql]
 
 
+@pytest.mark.parametrize("is_purged", [False, True])
 @pytest.mark.parametrize("is_restored", [True, False])
 def test_a_backlog_that_may_be_former_is_likely_and_starts_nothing(
-    pair97: Pair, *, is_restored: bool
+    pair97: Pair, *, is_restored: bool, is_purged: bool
 ) -> None:
+    """Also where only the log of the replica has what was applied last."""
     fault = former_in_relay_log(pair97, is_restored=is_restored)
+    if is_purged:
+        purge_until_gone(fault.source, executed(fault.replica))
     examination = examine(pair97)
     plan = examination.plan()
     assert plan.steps == ()

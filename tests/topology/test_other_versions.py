@@ -329,6 +329,18 @@ def test_the_log_of_the_replica_has_what_the_source_has_purged(
     assert received_around_start(edge, servers=servers) == expected
 
 
+@pytest.mark.parametrize(("at", "is_around"), [(0, True), (53, False)])
+def test_what_waits_may_be_purged_on_the_source_too(at: int, *, is_around: bool) -> None:
+    """Nothing shows when it was committed. That no restart came since the last one excludes it."""
+    edge, servers = waiting(applied_at=None, newest_at=None, gtid_purged=GtidSet.parse(f"{A}:1-7"))
+    last = GtidSet.parse(f"{A}:5")
+    assert around_start_samples(edge, servers=servers) == (("a", GtidSet()), ("b", last))
+    commit = CommitRecord(last, 1, NOON + timedelta(seconds=at), True)
+    servers["b"] = replace(servers["b"], history_evidence=HistoryEvidence(None, (commit,)))
+    expected = GtidSet.parse(f"{A}:6-7") if is_around else GtidSet()
+    assert received_around_start(edge, servers=servers) == expected
+
+
 def test_what_neither_logs_is_asked_of_neither() -> None:
     edge, servers = waiting(applied_at=None, gtid_purged=GtidSet.parse(f"{A}:1-5"))
     servers["b"] = replace(servers["b"], gtid_purged=GtidSet.parse(f"{A}:1-5"))

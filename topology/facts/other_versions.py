@@ -29,7 +29,9 @@ source may have reused its GTID since. The relay log then has the former transac
 position shows that. This is possible only if the source restarted between two commits: that of the
 last transaction that both have executed, and that of the last one that waits. An applier that is
 stopped, delayed (SOURCE_DELAY) or far behind may have such a relay log. If its lag is shorter than
-the source's uptime, it applies what was committed since the restart.
+the source's uptime, it applies what was committed since the restart. The source may have purged
+either one. The replica's log has the first. Of the last one nothing shows the time then: it is
+doubted unless the source has not restarted since the first.
 """
 
 from collections.abc import Mapping
@@ -123,7 +125,7 @@ def around_start_samples(
 ) -> tuple[tuple[str, GtidSet], ...]:
     """Return a source's highest own GTIDs that an applier has, and has not, applied.
 
-    By the server whose log has them: the source may have purged what is applied.
+    By the server whose log has them: the source may have purged both.
     """
     source, replica = servers[edge.source], servers[edge.replica]
     waiting, applied = _waiting(edge, source=source, replica=replica), _applied(source, replica)
@@ -131,7 +133,7 @@ def around_start_samples(
         return ()
     last = _newest(applied)
     return (
-        (edge.source, _newest(waiting) | (last & source.logged)),
+        (edge.source, (_newest(waiting) | last) & source.logged),
         (edge.replica, (last & replica.logged) - source.logged),
     )
 
@@ -146,9 +148,11 @@ def received_around_start(edge: Edge, *, servers: Mapping[str, ServerSnapshot]) 
     source, replica = servers[edge.source], servers[edge.replica]
     waiting, applied = _waiting(edge, source=source, replica=replica), _applied(source, replica)
     newest, started_at = commit_on(source, _newest(waiting)), source.started_at
-    if not applied or newest is None or started_at is None:
+    if not applied or not waiting or started_at is None:
         return GtidSet()
-    if newest.committed_at < started_at - START_SLACK:
+    if newest is None and _newest(waiting) <= source.logged:
+        return GtidSet()  # it was not read
+    if newest is not None and newest.committed_at < started_at - START_SLACK:
         return GtidSet()
     last = commit_on(source, _newest(applied)) or commit_on(replica, _newest(applied))
     if last is None and not _newest(applied) <= source.logged:
@@ -174,8 +178,8 @@ def _waiting(edge: Edge, *, source: ServerSnapshot, replica: ServerSnapshot) -> 
     assert source.server_uuid is not None, "only servers that were read are linked"
     if not _may_precede_start(edge.channel, source):
         return GtidSet()
-    waiting = edge.channel.gtid_retrieved.from_uuid(source.server_uuid) & source.logged
-    return waiting - (replica.gtid_executed or GtidSet())
+    own = (source.gtid_executed or GtidSet()).from_uuid(source.server_uuid)
+    return (edge.channel.gtid_retrieved & own) - (replica.gtid_executed or GtidSet())
 
 
 def _may_precede_start(channel: ChannelSnapshot, source: ServerSnapshot) -> bool:

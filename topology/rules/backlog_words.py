@@ -14,10 +14,10 @@ OVERTAKEN: Final = (
 )
 
 AROUND_START: Final = (
-    " {source} was restarted after it committed what {replica} has executed of it, and before it"
-    " committed the last of these. If it lost its last transactions (a crash, or an older copy was"
-    " restored), it has reused their GTIDs, and the relay log has the former transactions: they may"
-    " be the last copy. Audits compare the content only after {replica} has applied them."
+    " {source} was restarted after it committed what {replica} has executed of it, and perhaps"
+    " before it committed the last of these. If it lost its last transactions (a crash, or an older"
+    " copy was restored), it has reused their GTIDs, and the relay log has the former transactions:"
+    " they may be the last copy. Audits compare the content only after {replica} has applied them."
 )
 
 BELOW: Final = (

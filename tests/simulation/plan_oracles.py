@@ -528,6 +528,7 @@ def _afterwards(truth: Truth, after: World, plan: Plan, audit: ClusterAudit) -> 
             or _met_statement(truth, plan, after, one)
             or _met_what_two_bring(plan, after, one)
             or _met_what_was_empty(plan, one)
+            or _met_an_unlogged_change(truth, plan, after, one)
         ):
             continue
         if one.code == "A4" and (
@@ -929,6 +930,18 @@ def _met_what_two_bring(plan: Plan, after: World, one: Finding) -> bool:
 def _met_what_was_empty(plan: Plan, one: Finding) -> bool:
     """Return whether an applier stopped behind what it was to execute without content, as warned."""
     return any(f"{one.replica} {EMPTY}" in each for each in plan.warnings)
+
+
+def _met_an_unlogged_change(truth: Truth, plan: Plan, after: World, one: Finding) -> bool:
+    """Return whether an applier stopped at a row that was changed with sql_log_bin=0, as warned."""
+    texts = (f"compared on {one.replica} ", "with sql_log_bin = 0", "Then the applier may stop")
+    is_said = any(all(text in each for text in texts) for each in plan.warnings)
+    stopped = [
+        each.failed for each in after[one.replica or ""].channels if each.name == one.channel
+    ]
+    return is_said and all(
+        each is not None and bool(each.keys & truth.rested.drifted) for each in stopped
+    )
 
 
 def _met_statement(truth: Truth, plan: Plan, after: World, one: Finding) -> bool:

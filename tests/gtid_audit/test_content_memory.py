@@ -255,7 +255,7 @@ def of_pair(*differences: ContentDifference, compared: str = "") -> Looked:
     return Looked(reading, answered={("a", "b"): gtids})
 
 
-def test_a_proved_difference_stays_until_it_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proved_difference_stays_whatever_the_logs_show(monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = started(healthy(), 10**6, 10**6)
     found = looked(
         started(healthy(), 10, 10), of_pair(a_difference(), compared=f"{A}:7"), monkeypatch
@@ -278,9 +278,21 @@ def test_a_proved_difference_stays_until_it_is_compared(monkeypatch: pytest.Monk
     )
     assert again.readings == {"pair": of_pair(a_difference(), compared=f"{A}:7").reading}
     assert again.remembered.differences == {"pair": (known,)}
-    alike = looked(snapshot, of_pair(compared=f"{A}:7"), monkeypatch, remembered=found.remembered)
-    assert alike.readings == {"pair": of_pair(compared=f"{A}:7").reading}
-    assert alike.remembered.differences == {}
+    # Both logs agree after a RESET, whatever rows are there.
+    redone = replace(a_difference(Difference.COMMIT), is_proved=False)
+    for answer in (of_pair(compared=f"{A}:7"), of_pair(redone, compared=f"{A}:7")):
+        alike = looked(snapshot, answer, monkeypatch, remembered=found.remembered)
+        assert alike.remembered.differences == {"pair": (known,)}
+        assert alike.readings is not None
+        [carried] = alike.readings["pair"].differences
+        assert (carried.difference, carried.is_proved) == (Difference.CONTENT, False)
+        assert "both logs have the same transaction now" in carried.reason
+    # Shown again, without commit times that prove it: reported as it is now, and kept.
+    unproved = replace(a_difference(), is_proved=False)
+    undated = of_pair(unproved, compared=f"{A}:7")
+    shown = looked(snapshot, undated, monkeypatch, remembered=found.remembered)
+    assert shown.readings == {"pair": undated.reading}
+    assert shown.remembered.differences == {"pair": (known,)}
     unasked = looked(snapshot, Looked(None), monkeypatch, chosen=False, remembered=found.remembered)
     assert unasked.remembered.differences == {"pair": (known,)}
 

@@ -21,9 +21,9 @@ second content only in a few situations, and a reading shows these:
    (topology/facts/other_versions.py). GTIDs that a replica with a stopped applier committed itself
    (topology/facts/committed_by_hand.py).
 4. Groups (`bootstraps_due`): the first transactions after a bootstrap.
-5. Known differences (known_differences.py), in every audit: they remain until a comparison shows
-   that both servers agree. Purging the logs repairs nothing. If a comparison is no longer possible,
-   the difference is reported as it was found.
+5. Known differences (known_differences.py), in every audit: they remain until an
+   operator says that the rows are equal. Purging the logs repairs nothing, nor does a RESET. What a
+   comparison does not show any more is reported as it was found.
 
 Example for rule 1. The last comparison was 14 days ago. The server restarted 10 days ago, so its
 uptime is 10 days, which is less than 14 days: the restart is due. After this audit the memory has

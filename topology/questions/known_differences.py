@@ -1,4 +1,4 @@
-"""Keeps differences that an audit proved until a comparison shows that they are gone. Pure.
+"""Keeps differences that an audit proved until an operator says that the rows are equal. Pure.
 
 How it works
 ------------
@@ -8,10 +8,14 @@ differ. So every audit with a memory (compared_restarts.py)
 
 1. keeps each proved difference that does not clear by itself (`LASTING`), with the server_uuids;
 2. compares its GTID again, whatever else is due;
-3. replaces it by the new result, if both logs still hold the GTID: the same difference, or none;
+3. replaces it by the new result, if both logs still hold the GTID and show a difference;
 4. otherwise reports it as it was found, graded likely: a repair since then would not be visible;
 5. keeps it silently while one of the two servers does not have the GTID: a server may be reset, and
    get its former gtid_purged back, with the rows that it had.
+
+That both logs agree by now ends nothing either. A log keeps what it has under a GTID, so one server
+was reset, and received the GTID again. Two histories look the same then: its data was loaded anew
+before (the rows are right), or it was not, and it still has the rows of the former transaction.
 
 The server_uuids identify the servers, whatever names the fleet file now has for them and their
 cluster. If one of them is not there, the difference stays in the file. A server may have been left
@@ -25,7 +29,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gtid import GtidSet
+from gtid import Gtid, GtidSet
 from topology.questions.contents_to_compare import (
     LASTING,
     KnownDifference,
@@ -38,6 +42,10 @@ from topology.readings.contents import ContentDifference
 from topology.readings.snapshot import ClusterSnapshot
 
 _NOT_COMPARABLE_NOW: Final = "proved by an earlier audit, and not comparable now"
+_ALIKE_NOW: Final = (
+    "proved by an earlier audit; both logs have the same transaction now, so one of the servers was"
+    " reset since and received the GTID again, which does not remove the rows of the former one"
+)
 
 
 def still_known(
@@ -78,24 +86,40 @@ def known_of_others(snapshot: ClusterSnapshot, remembered: Remembered) -> GtidSe
 def with_known(
     looked: Looked, snapshot: ClusterSnapshot, known: Sequence[KnownDifference]
 ) -> tuple[Looked, tuple[KnownDifference, ...]]:
-    """Return a comparison extended by the differences it could not check, and what to remember."""
-    kept = [each for each in known if not _is_answered(looked, each.difference)]
+    """Return a comparison extended by the differences it did not show, and what to remember."""
     found = [] if looked.reading is None else list(looked.reading.differences)
-    remembered = (*kept, *_new(snapshot, found))
-    if not kept:
-        return looked, remembered
+    new = tuple(_new(snapshot, found))
+    replaced, shown = {_place(each.difference) for each in new}, set(_lasting(found))
+    kept = [each for each in known if _place(each.difference) not in replaced]
     carried = tuple(
-        replace(
-            each.difference,
-            is_proved=False,
-            is_remembered=True,
-            reason=f"{each.difference.reason}; {_NOT_COMPARABLE_NOW}",
-        )
-        for each in kept
+        _carried(looked, each.difference) for each in kept if _place(each.difference) not in shown
     )
+    remembered = (*kept, *new)
+    if not carried:
+        return looked, remembered
     reading = looked.reading if looked.reading is not None else nothing_compared(snapshot)
-    reading = replace(reading, differences=(*reading.differences, *carried))
+    instead = {_place(each) for each in carried}
+    others = (each for each in reading.differences if _place(each) not in instead)
+    reading = replace(reading, differences=(*others, *carried))
     return replace(looked, reading=reading), remembered
+
+
+def _place(difference: ContentDifference) -> tuple[str, str, Gtid]:
+    """Return between which servers a difference is, in order of name, and its GTID."""
+    one, other = sorted((difference.source.server, difference.replica.server))
+    return one, other, difference.gtid
+
+
+def _lasting(found: Iterable[ContentDifference]) -> Iterator[tuple[str, str, Gtid]]:
+    return (_place(each) for each in found if each.difference in LASTING)
+
+
+def _carried(looked: Looked, difference: ContentDifference) -> ContentDifference:
+    """Return a difference as an earlier audit found it, with what is known of it now."""
+    now = _ALIKE_NOW if _is_answered(looked, difference) else _NOT_COMPARABLE_NOW
+    return replace(
+        difference, is_proved=False, is_remembered=True, reason=f"{difference.reason}; {now}"
+    )
 
 
 def _named(snapshot: ClusterSnapshot, known: KnownDifference) -> KnownDifference | None:
@@ -131,8 +155,8 @@ def _is_absent(snapshot: ClusterSnapshot, known: KnownDifference) -> bool:
 
 
 def _is_answered(looked: Looked, difference: ContentDifference) -> bool:
-    one, other = sorted((difference.source.server, difference.replica.server))
-    return difference.gtid in looked.answered.get((one, other), GtidSet())
+    one, other, gtid = _place(difference)
+    return gtid in looked.answered.get((one, other), GtidSet())
 
 
 def _new(

@@ -219,8 +219,9 @@ def _quoted(version: TransactionVersion) -> str:
 
 # Without this, a reclone that keeps the server_uuid would be reported permanently.
 _REMEMBERED: Final = (
-    " An earlier audit proved a difference that this audit could not compare again. So it is not"
-    " known whether the rows were repaired since. Compare the rows. When they are equal, run"
+    " An earlier audit proved a difference that this audit could not compare again, or that the"
+    " logs do not show any more. So it is not known whether the rows were repaired since. Compare"
+    " the rows. When they are equal, run"
     " `gtid-audit history PLACE --forget SET` (PLACE: the file of --history, or the directory of"
     " --out). Until then every audit that has this file or directory reports the difference, also"
     " after a rebuild that kept the server_uuid."

@@ -97,7 +97,12 @@ def afterwards(
     """
     before = {finding.id for finding in audit.findings}
     repaired = {each.finding_id for each in done} - {*in_part, *alike}
-    unseen = [each for each in audit.findings if each.code in _UNSEEN and each.id not in repaired]
+    seen = {each.id for each in outlook.findings}  # such as an E4 that sets alone show
+    unseen = [
+        each
+        for each in audit.findings
+        if each.code in _UNSEEN and each.id not in repaired and each.id not in seen
+    ]
     for finding in sorted((*outlook.findings, *unseen), key=lambda each: each.order):
         if finding.severity is not Severity.INFO:
             yield Afterwards(

@@ -20,10 +20,11 @@ from repair.model.invariants import broken_invariants
 from repair.model.remaining_action import remaining_part
 from repair.model.replication_model import Model
 from repair.model.strategy_case import NOTHING_BESIDE
-from repair.plan_parts import not_planned
+from repair.plan_parts import afterwards, not_planned
 from tests.repair.build import OLD, UUIDS, channel, gtids, model, server
 from tests.repair.cases import a_finding, redone
-from topology.catalogue.findings import Grade
+from tests.snapshots import NOON
+from topology.catalogue.findings import ClusterAudit, Grade, Verdict
 from topology.readings.version import ServerVersion
 
 START = StartChannel("b", "")
@@ -236,3 +237,16 @@ def test_a_likely_backlog_says_what_it_may_turn_out_to_be(
     left = not_planned(a_finding(code, "a:4", grade=grade), {}, pair(), NOTHING_BESIDE)
     assert left.why.startswith("there is nothing to run")
     assert ("has passed as H8" in left.why) is may_be_passed
+
+
+# -- what an audit will show afterwards -----------------------------------------------------------
+
+
+def test_what_the_model_shows_too_is_announced_once() -> None:
+    """An E4 that sets alone show is evaluated again on the model; a compared one is not."""
+    by_sets = a_finding("E4", "a:1", replica="c")
+    compared = a_finding("E4", "a:2")
+    audit = ClusterAudit("cluster", Verdict.CRITICAL, tuple("abc"), (by_sets, compared), (), NOON)
+    outlook = replace(audit, findings=(by_sets,))
+    found = [each.finding_id for each in afterwards(audit, outlook, ())]
+    assert sorted(found) == sorted((by_sets.id, compared.id))

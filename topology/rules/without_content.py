@@ -298,9 +298,9 @@ def _explanation(name: str, gtids: GtidSet) -> str:
         f" gtid_purged): then their rows are missing on {name}, unless a backup contained them. Or"
         f" {name} applied them without logging them (log_replica_updates or log_bin was off,"
         " sql_log_bin=0, its log was closed after an error), or lost the end of a log in a crash,"
-        " or its newest log was deleted by hand (binlog.index was edited) before it was restarted:"
-        " then the rows are there, and its replicas cannot get them. Compare the rows of these"
-        f" transactions on {name} with another server."
+        " or a log was deleted by hand (binlog.index was edited) before it was restarted: then the"
+        " rows are there, and its replicas cannot get them. Compare the rows of these transactions"
+        f" on {name} with another server."
     )
 
 

@@ -190,6 +190,7 @@ TARGETS: Sequence[Target] = (
             *("topology/handshake/server_ids.py", "topology/facts/missing_logs.py"),
             *("topology/handshake/partial_readings.py", "topology/handshake/left_out_above.py"),
             *("topology/handshake/promotion_ways.py", "topology/handshake/offered_sets.py"),
+            "topology/handshake/late_extras.py",
             "topology/facts/refusal_texts.py",
             "topology/facts/source_answer.py",
             *("topology/readings/set_in_text.py", "topology/readings/consumers.py"),
@@ -197,6 +198,7 @@ TARGETS: Sequence[Target] = (
         (
             *("tests/gtid_audit/test_offered_set.py", "tests/topology/test_consumer_sets.py"),
             *("tests/topology/test_handshake.py", "tests/topology/test_group_handshake.py"),
+            "tests/topology/test_late_extras.py",
             *("tests/topology/test_group_promotions.py", "tests/topology/test_promotion_order.py"),
             *("tests/topology/test_promotion_edges.py", "tests/topology/test_unlike_contents.py"),
             *("tests/gtid_audit/test_handshake_command.py", "tests/topology/test_refusal_texts.py"),

@@ -209,6 +209,9 @@ def _unread_above(truth: Truth, name: str) -> bool:
         above |= {*truth.world.group.names}
         if truth.reading.moving or not truth.world.group.online & {*truth.reading.visible}:
             return True  # members changed meanwhile, or none that was read lists the others
+        uuids = [truth.world[each].uuid for each in truth.world.group.names]
+        if len({*uuids}) < len(uuids):
+            return True  # C1: which of the two is the member is not known
     return bool(above - {*truth.reading.visible}) or bool(truth.reading.unread)
 
 

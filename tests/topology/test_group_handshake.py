@@ -442,3 +442,10 @@ def test_after_a_partition_the_replica_would_join_the_part_of_the_source() -> No
     here, back = both(found, "c", "a")
     assert (here.joins, here.gtid_set) == ("c", sets("c:1"))
     assert (back.joins, back.gtid_set) == ("a", sets("g:8-9"))
+
+
+def test_a_member_whose_server_uuid_another_server_has_leaves_the_answers_open() -> None:
+    """C1: which of the two is a member is not known. It ended in an error of gtid-audit."""
+    found = matrix(*TWO, replace(left("c", "g:1-5"), server_uuid=A))
+    for one, other in (("a", "b"), ("b", "c"), ("a", "c")):
+        assert {each.outcome for each in both(found, one, other)} == {Outcome.UNKNOWN}

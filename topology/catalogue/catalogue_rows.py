@@ -231,9 +231,9 @@ ROWS: tuple[Row, ...] = (
         "Binary logs were purged while the replica was stopped or lagged. Or the source does not"
         " log what it receives (log_replica_updates = OFF). Or the source lost the end of its"
         " binary log in a crash (sync_binlog is not 1), or a log was deleted by hand before"
-        " a restart (the newest one; of 5.6 also an older one): InnoDB keeps the rows and GTIDs, and"
-        " they count as purged. Or the replica lost them only from gtid_executed (RESET BINARY LOGS"
-        " AND GTIDS, see H8): its rows are there.",
+        " a restart (the newest one; of 5.6 also an older one): InnoDB keeps the rows and GTIDs,"
+        " and they count as purged. Or the replica lost them only from gtid_executed (RESET BINARY"
+        " LOGS AND GTIDS, see H8): its rows are there.",
         "The source's gtid_purged has GTIDs that the replica has neither executed nor received.",
     ),
     Row(

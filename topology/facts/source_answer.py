@@ -111,6 +111,8 @@ class SourceAnswer:
     ahead: GtidSet = GtidSet()  # noqa: RUF009 - immutable; the source is about to receive these
     # The part of `fetched` that the replica would execute after later transactions.
     late: GtidSet = GtidSet()  # noqa: RUF009 - immutable
+    # The part of `fetched` that only some servers should have (topology/handshake/late_extras.py).
+    extra: GtidSet = GtidSet()  # noqa: RUF009 - immutable
     text: RefusalText | None = None  # None: not refused, or by an error before replication begins
     doubts: tuple[str, ...] = ()  # why it may be otherwise
     unread: str = ""  # what was not read, if it is not known
@@ -130,6 +132,16 @@ class SourceAnswer:
     def attaches(self) -> bool:
         """Return whether the replica could replicate from the source without losing anything."""
         return self.outcome in (Outcome.SERVED, Outcome.GROUP) and not self.late
+
+    @property
+    def may_be_pointed(self) -> bool:
+        """Return whether a promotion may point the replica to the source, without a repair."""
+        return self.attaches and not self.extra
+
+    @property
+    def out_of_order(self) -> GtidSet:
+        """Return what the replica would or may execute after later transactions."""
+        return self.late | self.extra
 
     def with_doubts(self, doubts: Iterable[str]) -> "SourceAnswer":
         """Return this with more doubts; a refusal, and what is not known, needs none."""

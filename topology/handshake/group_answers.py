@@ -114,11 +114,11 @@ class GroupAnswers:
         if membership is None:
             return None
         unread = "; ".join(self._unread(membership, replica, source))
-        if unread:
-            found = SourceAnswer(source, replica, Outcome.UNKNOWN, unread=unread)
-        else:
-            found = self._answer(membership, replica=replica, source=source)
-        found = replace(found, group=membership.name)
+        name = membership.name
+        if unread:  # such as two servers with one server_uuid: neither is in `fully_read`
+            return SourceAnswer(source, replica, Outcome.UNKNOWN, unread=unread, group=name)
+        found = self._answer(membership, replica=replica, source=source)
+        found = replace(found, group=name)
         if found.attaches and unlike:
             found = replace(found, outcome=Outcome.DIVERGED, unlike=unlike)
         return found.with_doubts(leaves_out(self.facts.fully_read[source].last))

@@ -32,6 +32,10 @@ HOLE_FIRST: Final = (
     "Older rows may replace newer ones, or its applier stops. Plan the repair of this hole (repair"
     " plan), and run this again."
 )
+_EXTRA_FIRST: Final = (
+    "Only some servers should have them: older rows may replace newer ones, or its applier stops."
+    " Plan the repair of these transactions (repair plan compares the rows), and run this again."
+)
 _MEMBERS: Final = "performance_schema.replication_group_members"
 
 
@@ -95,10 +99,13 @@ def why_not_joining(answer: SourceAnswer) -> str:
 
 
 def late_step(answer: SourceAnswer) -> PromotionStep:
-    """Return why a server with a hole gets nothing before a repair."""
-    name = answer.joins or answer.replica
-    what = f"It would execute {answer.late.shortened()} after later transactions that it has."
-    return PromotionStep(name, f"{what} {HOLE_FIRST}")
+    """Return why a server gets nothing before a repair: of its hole, or of what is extra."""
+    name, what = answer.joins or answer.replica, answer.out_of_order.shortened()
+    if answer.late:
+        text = f"It would execute {what} after later transactions that it has. {HOLE_FIRST}"
+    else:
+        text = f"It may execute {what} after later transactions that it has. {_EXTRA_FIRST}"
+    return PromotionStep(name, text)
 
 
 def _join(server: ServerSnapshot, group: GroupState) -> PromotionStep:

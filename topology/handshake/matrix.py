@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from gtid import GtidSet
 from topology.catalogue.findings import ClusterAudit, Verdict
 from topology.facts.cluster_facts import ClusterFacts, gather_facts
-from topology.facts.missing_logs import unsent_reason
 from topology.facts.source_answer import (
     AnsweringSource,
     Offer,
@@ -32,12 +31,13 @@ from topology.handshake.group_answers import (
     group_states,
 )
 from topology.handshake.group_names import doubt_of_names
+from topology.handshake.late_extras import extra_text, extras_of
 from topology.handshake.left_out_above import left_out_above
-from topology.handshake.partial_readings import PartialReading, partial_readings, settled
+from topology.handshake.partial_readings import PartialReading, partial_readings, settled, with_logs
 from topology.handshake.server_ids import SharedServerId, logged_ids_of, shared_ids
 from topology.handshake.unlike_contents import ContentsOfTwo, UnlikeContents
 from topology.policy import Policy
-from topology.readings.snapshot import ClusterSnapshot, ReadTwice, ServerSnapshot
+from topology.readings.snapshot import ClusterSnapshot, ReadTwice
 from topology.rules.answering_sources import (
     answer_to,
     answering_source,
@@ -128,16 +128,6 @@ def handshake_matrix(
     )
 
 
-def with_logs(answer: SourceAnswer, source: ServerSnapshot) -> SourceAnswer:
-    """Return an answer; UNKNOWN if a log of the source is missing and may be needed."""
-    if answer.outcome is not Outcome.SERVED or answer.group:
-        return answer
-    unread = unsent_reason(source, answer.fetched, replica=answer.replica)
-    if not unread:
-        return answer
-    return SourceAnswer(answer.source, answer.replica, Outcome.UNKNOWN, unread=unread)
-
-
 @dataclass(frozen=True, slots=True)
 class _Cluster:
     """The facts and findings of one cluster that decide an answer."""
@@ -151,6 +141,7 @@ class _Cluster:
     contents: UnlikeContents
     partial: tuple[PartialReading, ...]
     filters: dict[str, tuple[str, ...]]  # by source: what filters above it may have kept from it
+    extras: GtidSet  # what only some servers should have
 
     @classmethod
     def of(cls, snapshot: ClusterSnapshot, audit: ClusterAudit, policy: Policy) -> "_Cluster":
@@ -174,6 +165,7 @@ class _Cluster:
             ),
             partial_readings(facts),
             {name: tuple(left_out_above(name, facts.graph, facts.last)) for name in readings},
+            extras_of(audit.findings, facts.last.values()),
         )
 
     def cell(self, *, replica: str, source: str) -> SourceAnswer:
@@ -223,6 +215,9 @@ class _Cluster:
         doubts = [*doubts_of_states(last, answering.last)]
         if names := doubt_of_names(self.facts, replica=replica, source=source):
             doubts.append(names)
+        if offer.executed:  # a server without any executes all in the order of the log
+            answer = replace(answer, extra=answer.fetched & self.extras)
+        doubts += extra_text(replica, answer.extra)
         return _with_contents(replace(answer, doubts=(*answer.doubts, *doubts)), contents)
 
     def _passed(self, replica: str) -> GtidSet:

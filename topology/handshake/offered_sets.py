@@ -9,8 +9,8 @@ from topology.facts.cluster_facts import ClusterFacts, gather_facts
 from topology.facts.runway import deadline_of, retention_of, undecided_retention
 from topology.facts.source_answer import Offer, Outcome, SourceAnswer
 from topology.handshake.left_out_above import left_out_above
-from topology.handshake.matrix import HandshakeMatrix, with_logs
-from topology.handshake.partial_readings import partial_readings, settled
+from topology.handshake.matrix import HandshakeMatrix
+from topology.handshake.partial_readings import partial_readings, settled, with_logs
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot
 from topology.rules.answering_sources import answers_to, may_arrive_from, not_comparable

@@ -35,9 +35,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from topology.facts.cluster_facts import ClusterFacts
+from topology.facts.missing_logs import unsent_reason
 from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
 from topology.facts.unlisted_events import unlisted_events
-from topology.readings.snapshot import ReadServer
+from topology.readings.snapshot import ReadServer, ServerSnapshot
 from topology.rules.answering_sources import comparable
 
 RELAY_LOG: Final = "relay_log"
@@ -116,6 +117,16 @@ def _is_unread(reading: ReadServer, fact: str) -> bool:
         "server_id": reading.server_id,
     }
     return fact in values and values[fact] is None
+
+
+def with_logs(answer: SourceAnswer, source: ServerSnapshot) -> SourceAnswer:
+    """Return an answer; UNKNOWN if a log of the source is missing and may be needed."""
+    if answer.outcome is not Outcome.SERVED or answer.group:
+        return answer
+    unread = unsent_reason(source, answer.fetched, replica=answer.replica)
+    if not unread:
+        return answer
+    return SourceAnswer(answer.source, answer.replica, Outcome.UNKNOWN, unread=unread)
 
 
 def settled(

@@ -38,7 +38,7 @@ one from which the most can replicate without losing or hiding anything, then th
 the fewest transactions.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gtid import GtidSet
@@ -47,6 +47,7 @@ from topology.facts.late_transactions import late_text
 from topology.facts.memberships import uuid_of_group
 from topology.facts.source_answer import FailedCheck, Outcome, SourceAnswer
 from topology.handshake.group_answers import GroupState, group_of
+from topology.handshake.late_extras import extra_text
 from topology.handshake.matrix import HandshakeMatrix
 from topology.handshake.partial_readings import PartialReading
 from topology.handshake.promotion_ways import (
@@ -174,7 +175,7 @@ def promotion_of(matrix: HandshakeMatrix, candidate: str) -> Promotion:
     obstacles = tuple(
         obstacle_of(matrix, each, fetched)
         for each in answers
-        if not each.attaches and each.outcome is not Outcome.UNKNOWN
+        if not each.may_be_pointed and each.outcome is not Outcome.UNKNOWN
     )
     ranked = sorted(matrix.servers, key=lambda name: _cost(matrix, name))
     # What was not read of one of the two may make the other one the better candidate.
@@ -214,15 +215,19 @@ def promotion_of(matrix: HandshakeMatrix, candidate: str) -> Promotion:
 
 
 def _doubts_of(answers: Iterable[SourceAnswer]) -> tuple[str, ...]:
-    """Return the doubts of answers, each once. What is late has a step of its own."""
+    """Return the doubts of answers, each once. What is out of order has a step of its own."""
     return tuple(
         dict.fromkeys(
             doubt
             for each in answers
             for doubt in each.doubts
-            if doubt not in late_text(each.joins or each.replica, each.late)
+            if doubt not in (*late_text(each.joins or each.replica, each.late), *_extra(each))
         )
     )
+
+
+def _extra(answer: SourceAnswer) -> Iterator[str]:
+    return extra_text(answer.replica, answer.extra)
 
 
 def _verdict(
@@ -258,7 +263,7 @@ def _cost(matrix: HandshakeMatrix, name: str) -> tuple[bool, int, int, int, int,
         sum(each.outcome is Outcome.UNKNOWN for each in answers),
         lost.gtid_count,
         sum(each.outcome is Outcome.REFUSED for each in answers),
-        sum(not each.attaches for each in answers),
+        sum(not each.may_be_pointed for each in answers),
         missing.gtid_count,
         name,
     )

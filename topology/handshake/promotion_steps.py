@@ -29,6 +29,7 @@ from topology.handshake.channel_steps import (
 )
 from topology.handshake.group_answers import group_of
 from topology.handshake.group_steps import HOLE_FIRST, group_steps, late_step, why_not_joining
+from topology.handshake.late_extras import extra_text
 from topology.handshake.promotion import Promotion, PromotionStep
 from topology.handshake.promotion_waits import (
     delays_of,
@@ -263,6 +264,7 @@ class _Steps:
                 f" replicate from {missing.donor} first{end}; if it is not, plan the repair (repair"
                 " plan), and run this again."
             )
+        text += "".join(f" But {each}." for each in extra_text(receiver.name, missing.extra))
         return self._receive(receiver, missing, text, detached=is_detached)
 
     def _reuse_of(self, missing: Missing) -> str:
@@ -343,7 +345,7 @@ class _Steps:
                 " its receiver drops them; if a session on another server committed them (H7),"
                 " they arrive. Audit the servers, and plan the repair (repair plan).",
             )
-        if answer.late:
+        if answer.out_of_order:
             yield late_step(answer)
         if answer.unlike:
             yield PromotionStep(
@@ -370,7 +372,7 @@ class _Steps:
             yield self._receive(server, way, text, detached=True)
         elif answer.refusal is not None:
             yield PromotionStep(name, why_not_joining(answer))
-        elif answer.late:
+        elif answer.out_of_order:
             yield late_step(answer)
         lost = answer.dropped | answer.unlike
         if lost:

@@ -36,7 +36,7 @@ class Obstacle:
         if answer.refusal is FailedCheck.NOT_IN_GROUP:  # once the group has it, the server may join
             return answer.joins == answer.replica and answer.gtid_set <= fetched
         is_hidden_only = answer.outcome is Outcome.DIVERGED and not (
-            answer.unlike or answer.dropped or answer.late
+            answer.unlike or answer.dropped or answer.out_of_order
         )
         return is_hidden_only and answer.gtid_set <= fetched
 
@@ -65,6 +65,8 @@ class Missing:
     apart: GtidSet = field(default_factory=GtidSet)
     # Who would fetch executes these after later ones (late_transactions.py): first a repair.
     late: GtidSet = field(default_factory=GtidSet)
+    # Who fetches may execute these after later ones (late_extras.py): first compare the rows.
+    extra: GtidSet = field(default_factory=GtidSet)
 
 
 def bootstraps(group: GroupState | None) -> bool:
@@ -104,7 +106,8 @@ def missing_of(matrix: HandshakeMatrix, candidate: str) -> Iterator[Missing]:
         elif receiver and (unlike or part & contested):
             apart |= unlike
         elif taken := part & wanted:
-            yield Missing(taken, donor, not receiver, receiver, _holders(holding, taken))
+            holders = _holders(holding, taken)
+            yield Missing(taken, donor, not receiver, receiver, holders, extra=answer.extra)
             wanted -= taken
     if not wanted:
         return

@@ -82,7 +82,8 @@ class ChangedRows:
 class ExtraTransaction:
     """What a transaction that another server does not have would change, as a log has it.
 
-    It decides nothing: the finding shows it.
+    The finding shows it. It decides only whether a promotion needs the repair first: not of what
+    has no rows (topology/handshake/late_extras.py).
     """
 
     gtid: GtidSet  # exactly one GTID

@@ -13,7 +13,7 @@ from typing import Final
 from gtid import GtidSet
 from repair.model.replication_model import ModelServer
 from repair.strategies.copy_commands import copying
-from repair.strategies.copy_donors import CopyDonor, donor_of_copy
+from repair.strategies.copy_donors import CopyDonor, donor_of_copy, of_other_sources
 from repair.strategies.instruction_context import Situation, attaching, in_order
 
 _MEMBERS: Final = "performance_schema.replication_group_members"
@@ -24,6 +24,15 @@ def reclone(situation: Situation) -> str:
     finding, servers = situation.finding, situation.model.servers
     replica = servers.get(finding.replica or "")
     donor = None if replica is None else donor_of_copy(situation, replica)
+    elsewhere = GtidSet() if replica is None else of_other_sources(situation, replica)
+    if donor is None and elsewhere:
+        return (
+            f"do NOT replace the data of {finding.replica} by a copy of {finding.source}: it also"
+            f" has {elsewhere.shortened()} of its other sources, which {finding.source} does not"
+            f" have, and no other server of this audit has both. Get what it is missing from"
+            " another server if one has it (donor_refetch). Otherwise build it again from the data"
+            " of each source"
+        )
     if donor is None or replica is None:
         return (
             "replace the server's data with a backup or a clone of its source. Compare their GTID"
@@ -39,7 +48,7 @@ def _replaced(situation: Situation, donor: CopyDonor, replica: ModelServer) -> s
     """Return how to replace the data of a server; its source and its donor were read."""
     finding, here = situation.finding, replica.name
     source = situation.model[finding.source or ""]
-    only_here = replica.executed - source.executed
+    only_here = replica.executed - source.executed - donor.server.executed
     own = only_here.from_uuid(replica.server_uuid)
     remove = f"{situation.dialect.reset_replica} ALL"
     note = f"{donor.note}. To copy it, " if donor.note else ""

@@ -7,6 +7,12 @@ missing. Where no GTID set shows it, the instruction states what does.
 from collections.abc import Mapping
 from typing import Final
 
+from repair.strategies.held_channels import (
+    before_auto_position,
+    restarting,
+    while_appliers_stand,
+    while_channel_stands,
+)
 from repair.strategies.instruction_context import Situation, Text, always, in_order
 from topology.readings.dialect import settings_due
 from topology.readings.vendors import LOG_RETENTION_HOURS, row_of
@@ -60,9 +66,8 @@ def _by_service(situation: Situation) -> str:
 
 
 def _ignoring_none(situation: Situation) -> str:
-    words, where = situation.dialect, situation.channel
-    change = f"{words.change_source} IGNORE_SERVER_IDS = (){where}"
-    statements = in_order(f"{words.stop_replica}{where}", change, f"{words.start_replica}{where}")
+    change = f"{situation.dialect.change_source} IGNORE_SERVER_IDS = (){situation.channel}"
+    statements = while_channel_stands(situation, change)
     return (
         "find out why these servers are ignored; if their transactions are wanted, on"
         f" {situation.finding.replica} run {statements}"
@@ -100,18 +105,15 @@ def raise_retention(situation: Situation) -> str:
 
 
 def _another_server_id(situation: Situation) -> str:
-    words, where = situation.dialect, situation.channel
     change = "SET GLOBAL server_id = (a number that no other server has)"
-    statements = in_order(f"{words.stop_replica}{where}", change, f"{words.start_replica}{where}")
-    return (
-        f"on {situation.finding.replica} run {statements}, and change it in the configuration file"
-        " of that server"
-    )
+    then = ", and change it in the configuration file of that server"
+    return f"on {situation.finding.replica} run {while_channel_stands(situation, change, then)}"
 
 
 def _logging_updates(situation: Situation) -> str:
     finding = situation.finding
     return (
+        f"{restarting(finding.source, situation.model)}"
         "set log_replica_updates (log_slave_updates before 8.0.26) in the configuration file of"
         f" {finding.source}, and restart it. From then on it logs what it receives. Its binary"
         f" logs never contain what it received before: if it refuses {finding.replica} (P1),"
@@ -122,6 +124,7 @@ def _logging_updates(situation: Situation) -> str:
 def _with_a_log(situation: Situation) -> str:
     finding = situation.finding
     return (
+        f"{restarting(finding.source, situation.model)}"
         f"remove skip_log_bin (disable_log_bin) from the configuration file of {finding.source},"
         " and restart it. What it has committed without its binary log has no GTID and is sent to"
         f" no replica: compare the rows, or replace {finding.replica} with a copy of"
@@ -132,11 +135,12 @@ def _with_a_log(situation: Situation) -> str:
 def _with_its_log_again(situation: Situation) -> str:
     name = situation.finding.replica
     return (
+        f"{restarting(name, situation.model)}"
         f"stop the clients of {name}, remove the cause that its error log shows, and restart it"
         " with binlog_error_action = ABORT_SERVER (5.7.7 and later). Then start the receivers that"
-        " stopped meanwhile (START REPLICA on its replicas). What it has committed without"
-        " its binary log has no GTID and is sent to no replica: compare the rows with those of its"
-        f" replicas, or replace the replicas with copies of {name}"
+        " stopped meanwhile (START REPLICA IO_THREAD on its replicas). What it has committed"
+        " without its binary log has no GTID and is sent to no replica: compare the rows with those"
+        f" of its replicas, or replace the replicas with copies of {name}"
     )
 
 
@@ -144,6 +148,7 @@ def _logging_all(situation: Situation) -> str:
     options = ", ".join(each.fact for each in situation.finding.evidence if each.fact != "replicas")
     source = situation.finding.source
     return (
+        f"{restarting(source, situation.model)}"
         f"remove {options} from the configuration file of {source}, and restart it. Its replicas"
         " have received transactions without the changes that it did not log: compare the rows of"
         " these schemas with those of its replicas"
@@ -166,15 +171,9 @@ def _strict(situation: Situation) -> str:
     """Return how to make an applier stop at errors again, and what shows what it has skipped."""
     finding, words = situation.finding, situation.dialect
     prefix = words.replica_variable_prefix
-    # A running applier has copied the counter, and forgets it when it stops (seen on 9.7.4).
     changes = {
         "replica_exec_mode": (f"SET GLOBAL {prefix}exec_mode = 'STRICT'",),
         "replica_type_conversions": (f"SET GLOBAL {prefix}type_conversions = ''",),
-        "sql_replica_skip_counter": (
-            f"{words.stop_replica} SQL_THREAD",
-            f"SET GLOBAL sql_{prefix}skip_counter = 0",
-            f"{words.start_replica} SQL_THREAD",
-        ),
     }
     names = [each.fact for each in finding.evidence]
     statements = [each for name in names for each in changes.get(name, ())]
@@ -182,11 +181,17 @@ def _strict(situation: Situation) -> str:
         each.replace("replica_", prefix) for each in names if each.startswith("replica_")
     )
     ways = [f"on {finding.replica} run {in_order(*statements)}"] if statements else []
+    if "sql_replica_skip_counter" in names:
+        # A running applier has copied the counter, and forgets it when it stops (seen on 9.7.4).
+        taken_back = while_appliers_stand(situation, f"SET GLOBAL sql_{prefix}skip_counter = 0")
+        ways.append(f"on {finding.replica} run {taken_back}")
     if options:
         ways.append(f"remove {options} from the configuration file of {finding.replica}")
     if "replica_skip_errors" in names:
         ways.append("restart it")
     text = ", then ".join(ways)
+    if "replica_skip_errors" in names:
+        text = restarting(finding.replica, situation.model) + text
     if "sql_replica_skip_counter" in names:
         text += (
             ". The applier then applies the next transaction. An audit reports what it has skipped"
@@ -217,12 +222,10 @@ def _in_order_of_commit(situation: Situation) -> str:
     prefix = words.replica_variable_prefix
     # Before 5.7.5 only one thread commits in order.
     setting = "preserve_commit_order = ON" if words.has_commit_order else "parallel_workers = 0"
-    return _changed(
-        situation.finding.replica,
-        f"{words.stop_replica} SQL_THREAD",
-        f"SET GLOBAL {prefix}{setting}",
-        f"{words.start_replica} SQL_THREAD",
+    statements = while_appliers_stand(
+        situation, f"SET GLOBAL {prefix}{setting}", ", and change it in its configuration file"
     )
+    return f"on {situation.finding.replica} run {statements}"
 
 
 def _kept_for_longer(situation: Situation) -> str:
@@ -241,12 +244,16 @@ def _read_only(situation: Situation) -> str:
 
 
 def _recovered(situation: Situation) -> str:
-    name = situation.finding.replica
-    return (
+    name, first = situation.finding.replica, before_auto_position(situation)
+    text = (
         f"switch {name} to auto-position (C3), which needs no file positions after a crash, once it"
         " has applied what it received: the switch deletes the relay log. Without GTIDs: set"
         f" relay_log_recovery = ON in the configuration file of {name}, and restart it"
     )
+    text = restarting(name, situation.model) + text
+    if not first:
+        return text
+    return f"do NOT switch {name} to auto-position yet: {first}. Repair that first. Then {text}"
 
 
 def _different_keys(situation: Situation) -> str:

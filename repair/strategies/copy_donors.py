@@ -3,7 +3,9 @@
 1. By default it is the finding's source: the replica follows it afterwards.
 2. It is another one if the source was not read completely, if it cannot serve a replica by
    auto-position, or if another finding shows that its own data is doubtful (DOUBTS).
-3. Another server is named only if it has everything: all that the source has executed, and nothing
+3. A server with several channels also has what its other sources have, and the finding's source
+   has not: then it is a server that has both, if there is one.
+4. Another server is named only if it has everything: all that the source has executed, and nothing
    else, which the replica would have besides. If the source was not read, it must have all that the
    other servers have. No finding may be about its own data.
 """
@@ -44,6 +46,8 @@ def donor_of_copy(situation: Situation, here: ModelServer) -> CopyDonor | None:
     source = situation.model.servers.get(situation.finding.source or "")
     if source is None:
         return _instead_of_unread(situation, here)
+    if elsewhere := of_other_sources(situation, here):
+        return _with_both(situation, source, here, elsewhere)
     why = "; ".join(_reasons_against(situation, source, here))
     if not why:
         return CopyDonor(source, source)
@@ -59,6 +63,33 @@ def donor_of_copy(situation: Situation, here: ModelServer) -> CopyDonor | None:
         f"{source.name} is a doubtful donor: {why}. No other audited server without such a finding"
         " has exactly the same transactions: answer that finding first",
     )
+
+
+def of_other_sources(situation: Situation, here: ModelServer) -> GtidSet:
+    """Return what a server received on its other channels, and the finding's source has not."""
+    servers, finding = situation.model.servers, situation.finding
+    source = servers.get(finding.source or "")
+    if source is None:
+        return GtidSet()
+    others = (servers.get(each.source or "") for each in here.channels)
+    had = GtidSet.union_of(
+        each.executed for each in others if each is not None and each.name != source.name
+    )
+    return (here.executed & had) - source.executed
+
+
+def _with_both(
+    situation: Situation, source: ModelServer, here: ModelServer, elsewhere: GtidSet
+) -> CopyDonor | None:
+    """Return a server that has all of the finding's source, and what other sources sent."""
+    for other in _others(situation, here):
+        if source.executed | elsewhere <= other.executed:
+            note = (
+                f"copy {other.name}, not {source.name}: {here.name} also has the transactions of"
+                f" other sources, which {source.name} does not have. {other.name} has both"
+            )
+            return CopyDonor(other, source if _serves(source) else other, note)
+    return None
 
 
 def _serves(server: ModelServer) -> bool:

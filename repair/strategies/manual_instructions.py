@@ -51,7 +51,8 @@ def donor_refetch(situation: Situation) -> str:
         text = (
             "compare the rows first: if a copy with them was loaded on"
             f" {finding.replica} without its gtid_purged, a second execution fails or doubles data."
-            f" If they are missing, {text}"
+            f"{_older_than_later(situation, name)} If they are missing, and no later transaction"
+            f" changed these rows, {text}"
         )
     if more:
         text = (
@@ -76,6 +77,24 @@ def donor_refetch(situation: Situation) -> str:
             " not have it"
         )
     return text
+
+
+def _older_than_later(situation: Situation, donor: str) -> str:
+    """Return what a fetch does to rows that changed since; "" if the replica is not further."""
+    finding = situation.finding
+    replica = situation.model.servers.get(finding.replica or "")
+    late = finding.gtid_set & replica.executed.filled() if replica is not None else GtidSet()
+    if not late:
+        return ""
+    command = f"gtid-audit binlog show '{late}' SERVER"
+    return (
+        f" {finding.replica} would apply {late.shortened()} after later transactions, and this plan"
+        " has not compared their rows: where a row was changed or deleted since, the older version"
+        " replaces the newer one, and every set is equal afterwards. So read the rows with"
+        f" `{command}` (SERVER is the DSN of {donor}). If one of them was changed since, do NOT"
+        f" fetch: write the rows that {finding.replica} is missing by hand (sql_log_bin = 0), and"
+        f" select inject_empty for {finding.code}."
+    )
 
 
 def _doubted(finding: Finding) -> frozenset[str]:
@@ -173,7 +192,7 @@ def new_server_uuid(situation: Situation) -> str:
     return (
         "only on the server whose data directory was copied: stop it, remove auto.cnf from its data"
         " directory, start it. Then, on each server whose receiver has stopped, run"
-        f" {in_order(situation.dialect.start_replica)}"
+        f" {in_order(f'{situation.dialect.start_replica} IO_THREAD')}"
     )
 
 

@@ -176,10 +176,10 @@ def test_a_server_writes_its_log_again(pair97: Pair) -> None:
     fault = log_closed(pair97)
     text = instruction(pair97, "A9")
     assert text.startswith("stop the clients of a, remove the cause")
-    assert "Then start the receivers that stopped meanwhile (START REPLICA on its replicas)" in text
+    assert "receivers that stopped meanwhile (START REPLICA IO_THREAD on its replicas)" in text
     assert "has no GTID and is sent to no replica: compare the rows" in text
     restart_with_log(a)
-    b.execute("START REPLICA")  # it may have connected while no log was open (1236)
+    b.execute("START REPLICA IO_THREAD")  # it may have connected while no log was open (1236)
     wait_for(b, commit(a, f"INSERT INTO {fault.table} VALUES (99, 'logged')"))
     await_clean(pair97)
     assert rows(b, fault.table) == [(99, "logged")], "and the others stay missing, as it says"

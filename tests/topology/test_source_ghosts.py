@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -26,6 +27,9 @@ READ_ALL = "Slave has read all relay log; waiting for the slave I/O thread to up
 
 def own(numbers: str) -> GtidSet:
     return GtidSet.parse(numbers and f"{A}:{numbers}")
+
+
+D = UUID("dddddddd-0000-0000-0000-000000000000")
 
 
 def star(
@@ -171,6 +175,42 @@ def test_another_channel_may_deliver_the_gap(expected: str, grade: Grade) -> Non
         for each in facts.edges
     ]
     found = h5(replace(facts, edges=tuple(edges)))
+    assert found.grade is grade
+    assert ("Channel two from c may deliver them" in found.explanation) is (grade is Grade.LIKELY)
+
+
+@pytest.mark.parametrize(
+    ("c", "d", "grade"),
+    [
+        # c has received them, and applies them later.
+        ({"gtid_executed": "1-40", "retrieved": "1-42"}, "1-40", Grade.LIKELY),
+        # d has committed them, or still does, and sends them to c next.
+        ({"gtid_executed": "1-40", "retrieved": ""}, "1-42", Grade.LIKELY),
+        ({"gtid_executed": "1-40", "retrieved": ""}, "1-40 41-42", Grade.LIKELY),
+        ({"gtid_executed": "1-40", "retrieved": ""}, "1-40", Grade.PROVED),
+        # c has passed them.
+        ({"gtid_executed": "1-40:43-50", "retrieved": ""}, "1-42", Grade.PROVED),
+    ],
+)
+def test_what_waits_above_another_source_may_arrive(
+    c: dict[str, str], d: str, grade: Grade
+) -> None:
+    """a has lost a log, and d is above c: b receives from both a and c."""
+    executed, _, owned = d.partition(" ")
+    channel = a_channel("d", D, gtid_retrieved=own(c["retrieved"]))
+    a, _, _ = star().snapshot.first
+    ends = (a_channel("a", A), a_channel("c", C, name="two"))
+    facts = gather_facts(
+        a_cluster(
+            "star",
+            a,
+            a_server("b", B, own("1-40:43-100"), channels=ends),
+            a_server("c", C, own(c["gtid_executed"]), channels=(channel,)),
+            replace(a_server("d", D, own(executed)), gtid_owned=own(owned)),
+        ),
+        Policy(),
+    )
+    [found] = [each for each in source_ghost(facts) if each.source == "a"]
     assert found.grade is grade
     assert ("Channel two from c may deliver them" in found.explanation) is (grade is Grade.LIKELY)
 

@@ -143,7 +143,14 @@ def coming_elsewhere(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> st
     names = [
         f"{other.channel.name or '(default)'} from {other.source}"
         for other in facts.edges_into(edge.replica)
-        if other is not edge and gtids & (other.expected | other.queued_below | other.queued_above)
+        if other is not edge
+        and gtids
+        & (
+            other.expected
+            | other.queued_below
+            | other.queued_above
+            | _still_coming_to(facts, other.source, apart_from=edge.source)
+        )
     ]
     compared = {each.channel.name for each in facts.edges_into(edge.replica)}
     names += [
@@ -157,6 +164,20 @@ def coming_elsewhere(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> st
         f" Channel {', '.join(names)} may deliver them: audit again when {edge.replica} has nothing"
         " left to receive and to apply."
     )
+
+
+def _still_coming_to(facts: ClusterFacts, name: str, *, apart_from: str) -> GtidSet:
+    """Return what a server has received and not executed, or receives next from servers above.
+
+    `apart_from` cannot send it. What a server above has, and this server has passed, does not come.
+    """
+    server, above = facts.last[name], facts.graph.upstream_of(name, not_through=apart_from)
+    sent = GtidSet.union_of(
+        (each.gtid_executed or GtidSet()) | (each.gtid_owned or GtidSet())
+        for each in (facts.last[source] for source in above - {apart_from})
+    )
+    executed = server.gtid_executed or GtidSet()
+    return (sent - executed.filled()) | (server.gtid_retrieved - executed)
 
 
 def _donors(facts: ClusterFacts, edge: EdgeFacts, gtids: GtidSet) -> tuple[Donor, ...]:

@@ -45,6 +45,7 @@ NOT_FROM_ENVIRONMENT: Final = {
     "--yes": "it permits a change of servers: the operator types it",
     "--approve": "it permits a change of servers: the operator types it",
     "--forget": "it says that rows are equal, once: the operator types it",
+    "--server": "whose rows are equal: it belongs to --forget",
 }
 
 

@@ -1,5 +1,6 @@
 """`gtid-audit history`: what a history file has recorded, and what audits no longer remember."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -22,14 +23,27 @@ Forget = Annotated[
         " (E4, lost sets). Exit status 1 if that is nothing.",
     ),
 ]
+Server = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--server",
+        metavar="NAME",
+        help="With --forget: a server whose rows you have compared with those of the others; its"
+        " name or server_uuid. Once for each. Needed if more than two servers differ.",
+    ),
+]
 
 
-def history(file: File, *, forget: Forget = None, as_json: AsJson = False) -> int:
+def history(
+    file: File, *, forget: Forget = None, server: Server = None, as_json: AsJson = False
+) -> int:
     """Show since when findings exist, and until when others did, from a history file."""
     if forget is not None:
         if as_json:
             raise UsageProblem("--forget has no JSON document: leave --json out")
-        return _forgotten(Path(file), forget)
+        return _forgotten(Path(file), forget, server or ())
+    if server:
+        raise UsageProblem("--server is for --forget")
     from gtid_audit.tasks.kept_history import episodes_of
     from gtid_audit.views.history_text import history_document, show_history
 
@@ -41,17 +55,19 @@ def history(file: File, *, forget: Forget = None, as_json: AsJson = False) -> in
     return exits.OK
 
 
-def _forgotten(place: Path, text: str) -> int:
+def _forgotten(place: Path, text: str, servers: Sequence[str]) -> int:
     from gtid.counted_nouns import counted
     from gtid_audit.operands.sets_from_operands import parsed
     from gtid_audit.tasks.forgotten_memory import forget
 
-    found = forget(place, parsed(text, "--forget"))
+    found = forget(place, parsed(text, "--forget"), servers)
     if not found.differences and not found.lost:
-        write_line(f"{place}: audits remember nothing of these GTIDs")
+        between = " between the servers that are named" if servers else ""
+        write_line(f"{place}: audits remember nothing of these GTIDs{between}")
         return exits.FALSE
+    about = f", of {' and '.join(found.servers)}"
     if found.differences:
-        write_line(f"forgotten: {counted(found.differences, 'difference')}")
+        write_line(f"forgotten: {counted(found.differences, 'difference')}{about}")
     if found.lost:
-        write_line(f"forgotten, as lost by another server: {found.lost}")
+        write_line(f"forgotten, as lost by another server: {found.lost}{about}")
     return exits.OK

@@ -7,6 +7,7 @@
 3. manual_instructions.py has the rules for all instructions.
 """
 
+import shlex
 from dataclasses import replace
 from typing import Final
 
@@ -62,10 +63,11 @@ def _replaced(situation: Situation, donor: CopyDonor, replica: ModelServer) -> s
     if len(replica.channels) > 1:
         attach += ", and configure its other channels again"
     if finding.code == "E4" and not own:
+        named = " ".join(f"--server {shlex.quote(each)}" for each in (source.name, here))
         attach += (
             f". If you audit with --history or --out, run `gtid-audit history PLACE --forget"
-            f" '{finding.gtid_set}'` afterwards (PLACE: that file, or directory). Otherwise an"
-            " audit that can no longer compare these GTIDs still reports the old difference"
+            f" '{finding.gtid_set}' {named}` afterwards (PLACE: that file, or directory). Otherwise"
+            " an audit that can no longer compare these GTIDs still reports the old difference"
         )
     if not only_here and finding.code == "E4":
         return (

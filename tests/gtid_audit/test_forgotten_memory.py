@@ -45,7 +45,10 @@ def test_a_difference_and_a_lost_set_are_forgotten(
     done = run_cli("history", str(tmp_path / place), "--forget", f"{A}:1:8-20")
     assert (done.returncode, done.stdout.splitlines(), done.stderr) == (
         0,
-        ["forgotten: 2 differences", f"forgotten, as lost by another server: {A}:8-9"],
+        [
+            "forgotten: 2 differences, of a and b",
+            f"forgotten, as lost by another server: {A}:8-9, of a and b",
+        ],
         "",
     )
     was, left = remembered(), GtidSet.parse(f"{A}:7")
@@ -67,7 +70,57 @@ def test_selected_clusters_are_forgotten_as_well(tmp_path: Path) -> None:
             memory.read()
             memory.write(remembered())
         done = run_cli("history", str(tmp_path), "--forget", f"{A}:1")
-        assert (done.returncode, done.stdout) == (0, f"forgotten: {count} differences\n")
+        assert (done.returncode, done.stdout) == (
+            0,
+            f"forgotten: {count} differences, of a and b\n",
+        )
+
+
+THREE = UUID(int=33)
+
+
+def of_three() -> Remembered:
+    """Return what a memory has of a source and two replicas, which both have what it lost."""
+    one = known_difference()
+    version = replace(one.difference.replica, server="c")
+    other = replace(
+        one, difference=replace(one.difference, replica=version), server_uuids=(ONE, THREE)
+    )
+    return Remembered({}, {}, {"a": (one, other)}, {TWO: LOST, THREE: LOST})
+
+
+def forgotten(folder: Path, *options: str) -> tuple[int, str, str]:
+    done = run_cli("history", str(folder / "history"), "--forget", *options)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_what_other_servers_have_is_kept(tmp_path: Path) -> None:
+    """It ended all of them: of a replica that was cloned, and of one that was not compared."""
+    memory = memories(tmp_path)["file"]
+    memory.read()
+    memory.write(of_three())
+    for gtids, listed in (
+        (f"{A}:1", f"a ({ONE}), b ({TWO}), c ({THREE})"),
+        (f"{A}:7", f"{TWO}, {THREE}"),
+    ):
+        status, out, error = forgotten(tmp_path, gtids)
+        assert (status, out) == (64, "")
+        assert f"remembered of several servers: {listed}. Name those" in error
+    assert memory.read() == of_three()
+    assert forgotten(tmp_path, f"{A}:1", "--server", "a")[0] == 1, "of one there is no difference"
+    status, out, _ = forgotten(tmp_path, f"{A}:1", "--server", "a", "--server", str(TWO))
+    assert (status, out) == (0, "forgotten: 1 difference, of a and b\n")
+    status, out, _ = forgotten(tmp_path, f"{A}:7-9", "--server", str(THREE))
+    assert (status, out) == (0, f"forgotten, as lost by another server: {LOST}, of {THREE}\n")
+    was = of_three()
+    assert memory.read() == replace(
+        was, differences={"a": was.differences["a"][1:]}, reported={TWO: LOST}
+    )
+    status, out, error = forgotten(tmp_path, f"{A}:1", "--server", "d")
+    assert (status, out) == (64, "")
+    assert f"--server: 'd' is none of the servers: a ({ONE}), c ({THREE})" in error
+    done = run_cli("history", str(tmp_path / "history"), "--server", "a")
+    assert (done.returncode, "--server is for --forget" in done.stderr) == (64, True)
 
 
 def test_nothing_is_forgotten_where_nothing_is_remembered(tmp_path: Path) -> None:

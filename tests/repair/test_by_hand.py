@@ -154,7 +154,8 @@ def test_a_rebuilt_server_keeps_its_server_uuid_and_what_audits_remember() -> No
     finding = purged(SERVERS)
     text = by_hand("reclone", replace(finding, code="E4"), SERVERS)
     assert "b keeps its server_uuid" in text
-    assert f"run `gtid-audit history PLACE --forget '{finding.gtid_set}'` afterwards" in text
+    assert f"run `gtid-audit history PLACE --forget '{finding.gtid_set}' --server a" in text
+    assert "--server b` afterwards" in text
     assert "--forget" not in by_hand("reclone", finding, SERVERS)
 
 

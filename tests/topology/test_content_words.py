@@ -140,7 +140,7 @@ def test_what_an_earlier_audit_proved_is_reported_with_the_way_to_end_it() -> No
     one = replace(one, is_proved=False, is_two_commits=True, is_remembered=True)
     text = found(replace(reading, differences=(one,))).explanation
     assert "An earlier audit proved a difference" in text
-    assert "`gtid-audit history PLACE --forget SET`" in text
+    assert "`gtid-audit history PLACE --forget SET --server a --server b`" in text
     assert "The logs do not show" not in text  # they did, then
     assert "until an operator repairs them" not in text  # one may have
     assert "--forget" not in found(reading).explanation

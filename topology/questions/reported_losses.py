@@ -48,8 +48,8 @@ _TEXT: Final = (
     "an earlier audit reported {gtids} as lost by another server, or unknown to it. Servers have"
     " them now under equal sets, and what {name} has was not compared with that of their origin,"
     " often because a log is purged. Compare the rows (gtid-audit repair check-data). When they are"
-    " equal, run `gtid-audit history PLACE --forget SET` (PLACE: the file of --history, or the"
-    " directory of --out), or accept E4 of this set, with severity critical"
+    " equal, run `gtid-audit history PLACE --forget SET --server {uuid}` (PLACE: the file of"
+    " --history, or the directory of --out), or accept E4 of this set, with severity critical"
 )
 
 
@@ -113,7 +113,7 @@ def not_compared(
         left = kept[uuid] & (server.gtid_executed or GtidSet()) & elsewhere
         left -= shown | _accepted(policy, server)
         if left:
-            text = _TEXT.format(gtids=left.shortened(), name=server.name)
+            text = _TEXT.format(gtids=left.shortened(), name=server.name, uuid=uuid)
             found.append(UnreadContent(server.name, text))
     return tuple(found)
 

@@ -5,6 +5,7 @@ that, so this rule is not in the table of rules on readings. It reports nothing 
 compared.
 """
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -221,10 +222,10 @@ def _quoted(version: TransactionVersion) -> str:
 _REMEMBERED: Final = (
     " An earlier audit proved a difference that this audit could not compare again, or that the"
     " logs do not show any more. So it is not known whether the rows were repaired since. Compare"
-    " the rows. When they are equal, run"
-    " `gtid-audit history PLACE --forget SET` (PLACE: the file of --history, or the directory of"
-    " --out). Until then every audit that has this file or directory reports the difference, also"
-    " after a rebuild that kept the server_uuid."
+    " the rows. When they are equal, run `gtid-audit history PLACE --forget SET --server {source}"
+    " --server {replica}` (PLACE: the file of --history, or the directory of --out). Until then"
+    " every audit that has this file or directory reports the difference, also after a rebuild that"
+    " kept the server_uuid."
 )
 
 
@@ -233,7 +234,9 @@ def _explanation(shown: list[ContentDifference], others: int, *, cut: bool) -> s
     if others:
         text += f" {others:,} more differ, less severely."
     if any(each.is_remembered for each in shown):
-        text += _REMEMBERED
+        ends = shown[0].source.server, shown[0].replica.server
+        source, replica = map(shlex.quote, ends)
+        text += _REMEMBERED.format(source=source, replica=replica)
     return text + (" There are more transactions than gtid-audit compared." if cut else "")
 
 

@@ -13,7 +13,7 @@
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +28,6 @@ from topology.readings.definition_reading import (
 )
 from topology.readings.logged_ddl import LoggedDdl
 from topology.readings.snapshot import ClusterSnapshot, UnreadFact, UnreadReason
-from topology.rules.definition_causes import applier_errors, error_of
 
 if TYPE_CHECKING:
     from gtid_audit.tasks.definition_servers import DefinitionServer
@@ -55,7 +54,7 @@ def look_at_definitions(
     `scope`: only the objects of one schema, or of one table.
     """
     from gtid_audit.tasks.definition_servers import DEFINITION_SECONDS_MAX, definition_servers
-    from gtid_audit.tasks.drift_comparison import compare_pair, compare_servers
+    from gtid_audit.tasks.drift_comparison import both_ways, compare_servers, weight_of
     from topology.adapters.ddl_reads import DdlSearchLimits
 
     limits = DdlSearchLimits(DEFINITION_SECONDS_MAX)
@@ -71,14 +70,11 @@ def look_at_definitions(
         for pair, drift in compare_servers(
             servers, limits=limits, say=say, readings_max=READINGS_MAX
         ):
-            unread += drift.unknown
-            looked = [_Looked(snapshot, pair, drift, by_name, limits, scope)]
-            if pair.is_mutual and drift.differences:
-                back = replace(pair, source=pair.replica, replica=pair.source)
-                drift_back = compare_pair(back, servers, limits=limits, readings_max=READINGS_MAX)
-                unread += drift_back.unknown
-                looked.append(_Looked(snapshot, back, drift_back, by_name, limits, scope))
-            pairs.append(max(looked, key=_Looked.weight).compared())
+            looked = both_ways(pair, drift, servers, limits=limits, readings_max=READINGS_MAX)
+            for _, each in looked:
+                unread += each.unknown
+            worse = max(looked, key=lambda each: weight_of(each, servers))
+            pairs.append(_Looked(snapshot, *worse, by_name, limits, scope).compared())
         unread += [] if scope is None else _absent(scope, servers)
     return DefinitionReading(
         read_at=datetime.now(UTC),
@@ -114,23 +110,6 @@ class _Looked:
     servers: "Mapping[str, DefinitionServer]"
     limits: "DdlSearchLimits"
     scope: "DefinitionScope | None"
-
-    def weight(self) -> tuple[bool, bool]:
-        """Return whether the difference stopped an applier in this direction, or can.
-
-        The rows of a read-only source are those of the other server: they do not come back.
-        """
-        source, replica = (
-            self.servers[name].state for name in (self.pair.source, self.pair.replica)
-        )
-        assert source is not None, "the pair was compared"
-        assert replica is not None, "the pair was compared"
-        errors, found = applier_errors(replica), self.drift.differences
-        has_stopped = any(
-            error_of(each.key.name or each.key.schema, each.errors, errors) for each in found
-        )
-        is_written = source.setting("read_only") != "ON"
-        return has_stopped, is_written and any(each.rows.is_severe for each in found)
 
     def compared(self) -> ComparedDefinitions:
         pair = self.pair

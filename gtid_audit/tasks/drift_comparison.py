@@ -4,13 +4,15 @@
    both then print alike is no difference.
 2. Transactions that only one of the two had executed may explain a difference. Their DDL is
    searched in the logs (topology/definitions/pair_drift.py).
-3. If DDL that is on its way concerns an object, the pair is read again, a few times: under a load
+3. In a dual-primary pair the rows of each server arrive on the other one. So both directions are
+   compared, and the one is reported in which rows stop an applier or lose values.
+4. If DDL that is on its way concerns an object, the pair is read again, a few times: under a load
    of DDL most such differences are gone after a moment.
 """
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gtid import GtidSet
@@ -40,6 +42,7 @@ from topology.definitions.pair_drift import differing, drift_between
 from topology.definitions.schema_objects import ObjectKey, ObjectKind, SetsAround
 from topology.readings.replication_filters import ServerFilters
 from topology.readings.snapshot import ChannelSnapshot
+from topology.rules.definition_causes import applier_errors, error_of
 
 READINGS_MAX: Final = 4
 PAUSE_SECONDS: Final = 1.0
@@ -62,9 +65,12 @@ def compare_cluster(
     with definition_servers(cluster, schemas, seconds_max=seconds_max, say=say) as servers:
         unknown = [(each.name, fact) for each in servers for fact in each.unread]
         limits = DdlSearchLimits(seconds_max)
-        pairs = [drift for _, drift in compare_servers(servers, limits=limits, say=say)]
-        for pair_drift in pairs:
-            unknown += [each for each in pair_drift.unknown if each not in unknown]
+        pairs = []
+        for pair, drift in compare_servers(servers, limits=limits, say=say):
+            looked = both_ways(pair, drift, servers, limits=limits)
+            pairs.append(max(looked, key=lambda each: weight_of(each, servers))[1])
+            for _, each in looked:
+                unknown += [unread for unread in each.unknown if unread not in unknown]
     return ClusterDrift(
         cluster.name,
         tuple(each.name for each in servers),
@@ -88,6 +94,41 @@ def compare_servers(
     for pair in pairs_of([each.connected() for each in read]) if read else ():
         say(f"comparing {pair.replica} with {pair.source}")
         yield pair, compare_pair(pair, servers, limits=limits, readings_max=readings_max)
+
+
+def both_ways(
+    pair: ComparedPair,
+    drift: PairDrift,
+    servers: Sequence[DefinitionServer],
+    *,
+    limits: DdlSearchLimits,
+    readings_max: int = READINGS_MAX,
+) -> list[tuple[ComparedPair, PairDrift]]:
+    """Return a comparison, and that of the other direction if each is the other's source."""
+    found = [(pair, drift)]
+    if pair.is_mutual and drift.differences:
+        back = replace(pair, source=pair.replica, replica=pair.source)
+        found.append((back, compare_pair(back, servers, limits=limits, readings_max=readings_max)))
+    return found
+
+
+def weight_of(
+    looked: tuple[ComparedPair, PairDrift], servers: Sequence[DefinitionServer]
+) -> tuple[bool, bool]:
+    """Return whether a difference stopped an applier in this direction, or can.
+
+    The rows of a read-only source are those of the other server: they do not come back.
+    """
+    (pair, drift), states = looked, {each.name: each.state for each in servers}
+    source, replica = states[pair.source], states[pair.replica]
+    assert source is not None, "the pair was compared"
+    assert replica is not None, "the pair was compared"
+    errors, found = applier_errors(replica), drift.differences
+    has_stopped = any(
+        error_of(each.key.name or each.key.schema, each.errors, errors) for each in found
+    )
+    is_written = source.setting("read_only") != "ON"
+    return has_stopped, is_written and any(each.rows.is_severe for each in found)
 
 
 def compare_pair(

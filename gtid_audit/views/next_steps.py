@@ -101,6 +101,10 @@ def next_parts(
     return [Text(), *lines] if lines else []
 
 
+# With which option a plan finds it again. Only the memory of an audit may have led to an E4.
+_FOUND_WITH: Final = {"E4": " --content", "S2": " --definitions"}
+
+
 def next_steps(
     findings: Sequence[Finding],
     *,
@@ -115,8 +119,8 @@ def next_steps(
     said: list[NextStep] = []
     commands: list[tuple[NextStep, ...]] = []
     plans: list[NextStep] = []
-    # A difference that only an earlier audit's memory led to is found again by --content.
-    has_contents = any(each.code == "E4" and each.cluster == first.cluster for each in findings)
+    codes = {each.code for each in findings if each.cluster == first.cluster}
+    options = "".join(option for code, option in _FOUND_WITH.items() if code in codes)
     for code in dict.fromkeys(each.code for each in findings):
         one = next(each for each in findings if each.code == code)
         filled = _Filled(one, servers, snapshot)
@@ -128,15 +132,11 @@ def next_steps(
         )
         commands += found if one is first else found[:1]
         planned = filled.commands([PLAN] if PLAN in NEXT_STEPS[code] else [])
-        plans += [_with_content(each) if has_contents else each for [each] in planned]
+        plans += [replace(each, text=each.text + options) for [each] in planned]
     if not commands and not plans:
         commands += _Filled(first, servers, snapshot).commands([EXPLAIN])
     shown = [step for line in list(dict.fromkeys(commands))[:COMMANDS_MAX] for step in line]
     return [*dict.fromkeys(said), *shown, *plans[:1]]
-
-
-def _with_content(plan: NextStep) -> NextStep:
-    return replace(plan, text=f"{plan.text} --content")
 
 
 def grants(unknown: Iterable[Unknown]) -> list[NextStep]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from rich.console import RenderableType
 from rich.padding import Padding
@@ -22,6 +23,11 @@ from topology.catalogue.findings import ClusterAudit
 ROWS_SHOWN_MAX = 20
 
 
+_SAME_OPTIONS: Final = (
+    "An audit with --content or --definitions may find more: plan with the options of the audit."
+)
+
+
 def show_plan(plan: Plan, audit: ClusterAudit, *, files: Sequence[Path]) -> None:
     """Show a plan, and the paths of its files."""
     show(*_parts(plan, audit, files))
@@ -38,6 +44,7 @@ def _parts(plan: Plan, audit: ClusterAudit, files: Sequence[Path]) -> Iterator[R
         return
     if not audit.findings:
         yield Text(f"No findings in {printable(plan.cluster)}: there is nothing to repair.")
+        yield Text(_SAME_OPTIONS, style=QUIET)
         return
     head = Text(f"Plan {plan.id}", style="bold")
     about = f"{counted(plan.scripts_count, 'step')}, about {plan.estimated_seconds} s"

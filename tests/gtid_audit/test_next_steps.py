@@ -205,7 +205,13 @@ def test_only_commands_are_marked_as_commands() -> None:
     denied = [Unknown("c", "a", "channels", "privilege: no")]
     assert [each.is_command for each in grants(denied)] == [False]
     # `--content` finds what only the memory of an audit led to.
-    assert steps_of(a_finding("E4", "")) == [f"{steps_of(a_finding('C3', ''))[1]} --content"]
+    plan = steps_of(a_finding("C3", ""))[1]
+    assert steps_of(a_finding("E4", "")) == [f"{plan} --content"]
+    # So does `--definitions`: without it the plan had no findings, and ended with 0.
+    assert steps_of(a_finding("S2", ""))[1] == f"{plan} --definitions"
+    assert steps_of(a_finding("E4", ""), a_finding("S2", ""))[-1] == (
+        f"{plan} --content --definitions"
+    )
 
 
 def test_a_long_set_is_cut() -> None:

@@ -452,6 +452,26 @@ def test_defaults_of_5_6_servers_in_two_zones_are_compared_as_moments(pair56: Pa
     check_zones(pair56)
 
 
+def test_the_order_of_two_primaries_does_not_decide(pair97: Pair) -> None:
+    """Rows of the server with a column more lose its values on the other one."""
+    a, b = pair97.a, pair97.b
+    a.execute("CREATE DATABASE shop", "CREATE TABLE shop.article (id INT PRIMARY KEY, v INT)")
+    pair97.settle()
+    not_logged(b, "ALTER TABLE shop.article ADD COLUMN extra INT")
+    for servers in ((a, b), (b, a)):
+        status, found = drift(*servers)
+        [pair] = found["clusters"][0]["pairs"]
+        ends = (pair["source"], pair["replica"])
+        assert (status, ends) == (2, (name_of(b), name_of(a))), found
+    b.execute("INSERT INTO shop.article VALUES (2, 1, 42)")
+    pair97.settle()
+    assert a.query("SELECT * FROM shop.article") == [(2, 1)]
+    # A server that commits no rows of its own loses none.
+    b.execute("SET GLOBAL read_only = ON")
+    assert [drift(*servers)[0] for servers in ((a, b), (b, a))] == [1, 2]
+    b.execute("SET GLOBAL read_only = OFF")
+
+
 def test_servers_without_a_channel_are_compared(pair97: Pair) -> None:
     pair97.a.execute("CREATE DATABASE app", "CREATE TABLE app.t (id INT PRIMARY KEY)")
     wait_for(pair97.b, executed(pair97.a))

@@ -1,7 +1,7 @@
 """Selects which servers are compared: each replica with its sources, and what no channel connects.
 
 1. A channel makes a pair: its source and its replica, if both were read. In a dual-primary pair
-   each is the other's source; the two are compared once, in the order of the operands.
+   each is the other's source; the two are one pair, in the order of the operands.
 2. Servers that no channel connects, such as two replicas of a source that is not an operand, are
    compared with the first server of the first group.
 """

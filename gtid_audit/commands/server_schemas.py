@@ -107,7 +107,7 @@ def drift(
     """
     from gtid_audit.operands.clusters_of_operands import clusters_of_operands
     from gtid_audit.tasks.definition_servers import DEFINITION_SECONDS_MAX
-    from gtid_audit.tasks.drift_comparison import compare_cluster
+    from gtid_audit.tasks.drift_directions import compare_cluster
     from gtid_audit.views.drift_text import drift_answer
     from gtid_audit.views.verdict_answers import write_answer
 

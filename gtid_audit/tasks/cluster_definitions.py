@@ -54,7 +54,8 @@ def look_at_definitions(
     `scope`: only the objects of one schema, or of one table.
     """
     from gtid_audit.tasks.definition_servers import DEFINITION_SECONDS_MAX, definition_servers
-    from gtid_audit.tasks.drift_comparison import both_ways, compare_servers, weight_of
+    from gtid_audit.tasks.drift_comparison import compare_servers
+    from gtid_audit.tasks.drift_directions import worse_direction
     from topology.adapters.ddl_reads import DdlSearchLimits
 
     limits = DdlSearchLimits(DEFINITION_SECONDS_MAX)
@@ -67,13 +68,10 @@ def look_at_definitions(
     ) as servers:
         by_name = {each.name: each for each in servers}
         pairs, unread = [], [(each.name, fact) for each in servers for fact in each.unread]
-        for pair, drift in compare_servers(
-            servers, limits=limits, say=say, readings_max=READINGS_MAX
-        ):
-            looked = both_ways(pair, drift, servers, limits=limits, readings_max=READINGS_MAX)
+        for looked in compare_servers(servers, limits=limits, say=say, readings_max=READINGS_MAX):
             for _, each in looked:
                 unread += each.unknown
-            worse = max(looked, key=lambda each: weight_of(each, servers))
+            worse = worse_direction(looked, servers)
             pairs.append(_Looked(snapshot, *worse, by_name, limits, scope).compared())
         unread += [] if scope is None else _absent(scope, servers)
     return DefinitionReading(

@@ -5,7 +5,7 @@
 2. Transactions that only one of the two had executed may explain a difference. Their DDL is
    searched in the logs (topology/definitions/pair_drift.py).
 3. In a dual-primary pair the rows of each server arrive on the other one. So both directions are
-   compared, and the one is reported in which rows stop an applier or lose values.
+   compared (drift_directions.py selects).
 4. If DDL that is on its way concerns an object, the pair is read again, a few times: under a load
    of DDL most such differences are gone after a moment.
 """
@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gtid import GtidSet
-from gtid_audit.operands.cluster_to_read import ClusterToRead
 from gtid_audit.tasks.ddl_of_others import (
     OtherServers,
     executed_above,
@@ -24,7 +23,7 @@ from gtid_audit.tasks.ddl_of_others import (
     search_ddl,
     servers_above,
 )
-from gtid_audit.tasks.definition_servers import DefinitionServer, definition_servers
+from gtid_audit.tasks.definition_servers import DefinitionServer
 from topology.adapters.connection import way_to
 from topology.adapters.content_filters import filters_of
 from topology.adapters.ddl_reads import DdlSearchLimits
@@ -32,7 +31,6 @@ from topology.adapters.definition_reads import ReadDefinitions
 from topology.definitions.compared_pairs import ComparedPair, pairs_of
 from topology.definitions.ddl_searches import DdlSearch, on_the_way
 from topology.definitions.object_drift import (
-    ClusterDrift,
     ObjectPair,
     PairDrift,
     PairFacts,
@@ -42,7 +40,6 @@ from topology.definitions.pair_drift import differing, drift_between
 from topology.definitions.schema_objects import ObjectKey, ObjectKind, SetsAround
 from topology.readings.replication_filters import ServerFilters
 from topology.readings.snapshot import ChannelSnapshot
-from topology.rules.definition_causes import applier_errors, error_of
 
 READINGS_MAX: Final = 4
 PAUSE_SECONDS: Final = 1.0
@@ -54,81 +51,27 @@ _OTHER_VERSION: Final = (
 _WITH_TABLES: Final = (ObjectKind.TABLE, ObjectKind.VIEW)
 
 
-def compare_cluster(
-    cluster: ClusterToRead,
-    schemas: Sequence[str],
-    *,
-    seconds_max: float,
-    say: Callable[[str], None],
-) -> ClusterDrift:
-    """Read a cluster and compare every replica with its source. `schemas`: only these."""
-    with definition_servers(cluster, schemas, seconds_max=seconds_max, say=say) as servers:
-        unknown = [(each.name, fact) for each in servers for fact in each.unread]
-        limits = DdlSearchLimits(seconds_max)
-        pairs = []
-        for pair, drift in compare_servers(servers, limits=limits, say=say):
-            looked = both_ways(pair, drift, servers, limits=limits)
-            pairs.append(max(looked, key=lambda each: weight_of(each, servers))[1])
-            for _, each in looked:
-                unknown += [unread for unread in each.unknown if unread not in unknown]
-    return ClusterDrift(
-        cluster.name,
-        tuple(each.name for each in servers),
-        tuple(pairs),
-        tuple(unknown),
-    )
-
-
 def compare_servers(
     servers: Sequence[DefinitionServer],
     *,
     limits: DdlSearchLimits,
     say: Callable[[str], None],
     readings_max: int = READINGS_MAX,
-) -> Iterator[tuple[ComparedPair, PairDrift]]:
-    """Compare servers whose objects were read, pair by pair.
+) -> Iterator[list[tuple[ComparedPair, PairDrift]]]:
+    """Compare servers whose objects were read, pair by pair; in a dual-primary pair both ways.
 
     `readings_max`: how often a pair is read in full, while DDL on its way may explain a difference.
     """
     read = [each for each in servers if each.state is not None and each.objects is not None]
     for pair in pairs_of([each.connected() for each in read]) if read else ():
         say(f"comparing {pair.replica} with {pair.source}")
-        yield pair, compare_pair(pair, servers, limits=limits, readings_max=readings_max)
-
-
-def both_ways(
-    pair: ComparedPair,
-    drift: PairDrift,
-    servers: Sequence[DefinitionServer],
-    *,
-    limits: DdlSearchLimits,
-    readings_max: int = READINGS_MAX,
-) -> list[tuple[ComparedPair, PairDrift]]:
-    """Return a comparison, and that of the other direction if each is the other's source."""
-    found = [(pair, drift)]
-    if pair.is_mutual and drift.differences:
-        back = replace(pair, source=pair.replica, replica=pair.source)
-        found.append((back, compare_pair(back, servers, limits=limits, readings_max=readings_max)))
-    return found
-
-
-def weight_of(
-    looked: tuple[ComparedPair, PairDrift], servers: Sequence[DefinitionServer]
-) -> tuple[bool, bool]:
-    """Return whether a difference stopped an applier in this direction, or can.
-
-    The rows of a read-only source are those of the other server: they do not come back.
-    """
-    (pair, drift), states = looked, {each.name: each.state for each in servers}
-    source, replica = states[pair.source], states[pair.replica]
-    assert source is not None, "the pair was compared"
-    assert replica is not None, "the pair was compared"
-    errors, found = applier_errors(replica), drift.differences
-    has_stopped = any(
-        error_of(each.key.name or each.key.schema, each.errors, errors) for each in found
-    )
-    is_written = source.setting("read_only") != "ON"
-    return has_stopped, is_written and any(each.rows.is_severe for each in found)
+        found = [(pair, compare_pair(pair, servers, limits=limits, readings_max=readings_max))]
+        if pair.is_mutual and found[0][1].differences:
+            back = replace(pair, source=pair.replica, replica=pair.source)
+            found.append(
+                (back, compare_pair(back, servers, limits=limits, readings_max=readings_max))
+            )
+        yield found
 
 
 def compare_pair(

@@ -20,7 +20,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gtid import GtidSet
-from repair.model.actions import AppendPurged, InjectEmpty, ResetAndPurge
+from repair.model.actions import (
+    AppendPurged,
+    AutoPositionOn,
+    InjectEmpty,
+    ResetAndPurge,
+    StartChannel,
+)
 from repair.planner import plan_repair
 from repair.repair_plan import Plan
 from tests.simulation import replication as act
@@ -1292,14 +1298,12 @@ def _late(
             moved[place], plan, audit, each.text
         ):
             continue  # the plan leaves its own row to a decision, and replication goes on
-        if (
-            name == "repoint"
-            and place == args[0]
-            and place not in {step.server for step in plan.steps}
-        ):
+        if name == "repoint" and place == args[0] and not _has_step_on(plan, place):
             # It receives from another server only since the plan was made, and a script on that one
             # cannot see it; one on the server itself refuses because its channels changed.
             continue
+        if name == "write-errant" and place == args[0] and not _compares_rows_of(plan, place):
+            continue  # replication goes on over it, as over one that the audit has reported (E1)
         if " is declared unneeded on " in each.text and _same_after(truth, plan, late, line):
             continue
         if " is declared unneeded on " in each.text and (
@@ -1315,6 +1319,20 @@ def _late(
         ):
             continue
         yield replace(each, text=f"{at(begin)} {' '.join(map(str, line))}: {each.text}")
+
+
+def _has_step_on(plan: Plan, name: str) -> bool:
+    return any(step.server == name for step in plan.steps)
+
+
+def _compares_rows_of(plan: Plan, name: str) -> bool:
+    """Return whether a step starts a channel of a server for rows that were compared there."""
+    effects = [step.effect for step in plan.steps if step.server == name]
+    return any(
+        isinstance(each, StartChannel)
+        or (isinstance(each, AutoPositionOn) and each.compared_at is not None)
+        for each in effects
+    )
 
 
 def _is_so_in_full(full: Server, late: Server, text: str) -> bool:

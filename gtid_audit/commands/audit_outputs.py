@@ -35,11 +35,12 @@ class AuditOutputs:
     def write(self, answer: "VerdictAnswer", policy: "Policy") -> None:
         """Write the files. Raises UsageProblem."""
         if self.baseline is not None:
-            count = write_baseline(answer, self.baseline)
+            written = write_baseline(answer, self.baseline)
+            left = ", ".join(written.left_out)
             hint(
-                f"{self.baseline}: {counted(count, 'finding')} written. Delete what is to be"
-                " repaired, add reasons and last days, and copy the entries to their clusters in"
-                " the fleet file"
+                f"{self.baseline}: {counted(written.count, 'finding')} written. Delete what is to"
+                " be repaired, add reasons and last days, and copy the entries to their clusters in"
+                " the fleet file" + (f". {left} cannot be accepted: repair them" if left else "")
             )
         if self.metrics is not None:
             from gtid_audit.service.metrics_file import write_metrics

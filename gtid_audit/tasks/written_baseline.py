@@ -1,6 +1,7 @@
 """Writes the baseline of an audit to a new file."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from gtid_audit.exits import UsageProblem
@@ -21,9 +22,17 @@ def require_new(path: Path | None, engine: Engine) -> None:
         raise UsageProblem(f"{path}: no such directory")
 
 
-def write_baseline(outcome: VerdictAnswer, path: Path) -> int:
-    """Write the acceptable findings to a new file; return their number. Raises UsageProblem."""
-    from gtid_audit.views.baseline import acceptable, baseline_text
+@dataclass(frozen=True, slots=True)
+class WrittenBaseline:
+    """What a baseline has, and has not."""
+
+    count: int
+    left_out: tuple[str, ...]  # codes above info that no entry can accept, in order
+
+
+def write_baseline(outcome: VerdictAnswer, path: Path) -> WrittenBaseline:
+    """Write the acceptable findings to a new file. Raises UsageProblem."""
+    from gtid_audit.views.baseline import acceptable, baseline_text, not_acceptable
 
     assert isinstance(outcome, InMemory), "require_new refused the other engine"
     try:
@@ -34,4 +43,5 @@ def write_baseline(outcome: VerdictAnswer, path: Path) -> int:
             os.fsync(file.fileno())
     except OSError as error:
         raise UsageProblem(f"{path}: {error.strerror or error}") from error
-    return len(acceptable(outcome.report))
+    left = dict.fromkeys(each.code for each in not_acceptable(outcome.report))
+    return WrittenBaseline(len(acceptable(outcome.report)), tuple(sorted(left)))

@@ -14,11 +14,11 @@ from gtid.counted_nouns import counted
 from gtid_audit.output import printable
 from gtid_audit.views.report import AuditReport
 from gtid_audit.views.report_text import moment_of
-from topology.catalogue.findings import Finding
+from topology.catalogue.findings import Finding, Severity
 from topology.facts.accepted_findings import may_be_accepted, shown_by
 
 _HEADER = """\
-# Findings of {clusters}, read {moment}: {findings} above info.
+# Findings of {clusters}, read {moment}: {findings} to accept.
 #
 # Before you use them:
 # 1. Delete each entry that is a fault to repair. What stays here raises no alarm.
@@ -37,6 +37,17 @@ def acceptable(report: AuditReport) -> tuple[Finding, ...]:
     return tuple(filter(may_be_accepted, report.findings))
 
 
+def not_acceptable(report: AuditReport) -> tuple[Finding, ...]:
+    """Return the findings above info that no entry can accept; what was not read is no finding."""
+    return tuple(
+        each
+        for each in report.findings
+        if each.severity is not Severity.INFO
+        and not each.code.startswith("U")
+        and not may_be_accepted(each)
+    )
+
+
 def baseline_text(report: AuditReport) -> str:
     """Return the YAML text: the acceptable findings of each cluster, and what to edit."""
     findings = acceptable(report)
@@ -47,6 +58,8 @@ def baseline_text(report: AuditReport) -> str:
             findings=counted(len(findings), "finding"),
         )
     ]
+    if codes := sorted({each.code for each in not_acceptable(report)}):
+        lines.append(f"# Not here, because no entry can accept it: {', '.join(codes)}.\n")
     lines += [
         f"# Not read completely, so it may have more findings: {_quoted(audit.cluster)}\n"
         for audit in report.audits

@@ -130,8 +130,10 @@ def next_steps(
         found = filled.commands(
             step for step in NEXT_STEPS[code] if step.is_command and step is not PLAN
         )
-        commands += found if one is first else found[:1]
         planned = filled.commands([PLAN] if PLAN in NEXT_STEPS[code] else [])
+        if one is first and not (found or planned):  # no server can be asked, such as offline
+            found = filled.commands([EXPLAIN])
+        commands += found if one is first else found[:1]
         plans += [replace(each, text=each.text + options) for [each] in planned]
     if not commands and not plans:
         commands += _Filled(first, servers, snapshot).commands([EXPLAIN])

@@ -154,8 +154,12 @@ def show_report(
 
 
 def headline(verdict: Verdict, text: str) -> Text:
-    """Return the first line of an answer: its verdict, and a summary."""
-    line = Text().append(f" {verdict.value} ", style=VERDICT_STYLE[verdict])
+    """Return the first line of an answer: its verdict, and a summary.
+
+    With --quiet it is the answer, and one line however wide it is.
+    """
+    line = Text(overflow="ignore" if GLOBAL_OPTIONS.is_quiet else None)
+    line.append(f" {verdict.value} ", style=VERDICT_STYLE[verdict])
     return line.append(f"  {printable(text)}")
 
 

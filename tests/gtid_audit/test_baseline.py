@@ -8,7 +8,7 @@ import yaml
 
 from gtid_audit.cli import run
 from gtid_audit.exits import USAGE
-from gtid_audit.views.baseline import baseline_text
+from gtid_audit.views.baseline import baseline_text, not_acceptable
 from gtid_audit.views.report import Engine, report_of
 from gtid_audit.views.report_text import show_report
 from tests.definitions import a_compared_pair, a_reading, an_object
@@ -61,6 +61,9 @@ def test_it_has_no_entry_that_the_fleet_file_refuses() -> None:
     report = report_of(Engine.LOCAL, [audit_cluster(drifted)])
     assert [each.code for each in report.findings] == ["S2"]
     assert yaml.safe_load(baseline_text(report)) == {"clusters": []}
+    assert [each.code for each in not_acceptable(report)] == ["S2"]
+    assert "# Not here, because no entry can accept it: S2.\n" in baseline_text(report)
+    assert "Not here" not in baseline()
 
 
 def test_after_the_edit_the_entries_are_accepted_and_what_they_explained_appears(

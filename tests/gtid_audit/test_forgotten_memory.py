@@ -132,7 +132,7 @@ def test_nothing_is_forgotten_where_nothing_is_remembered(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("absent", "--forget", f"{A}:1"), "unable to open database file"),
+        (("absent", "--forget", f"{A}:1"), "no such file"),
         ((".", "--forget", f"{A}:1"), "no audit has stored there what it remembers"),
         (("new", "--forget", "soon"), "--forget: "),
         (("new", "--forget", f"{A}:1", "--json"), "--forget has no JSON document"),

@@ -49,6 +49,17 @@ def test_quiet_is_the_first_line(
     assert "Next: gtid-audit explain" in whole
 
 
+def test_quiet_is_one_line_however_narrow(
+    folder: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log or a mail takes the line; it was two where labels or a time made it long."""
+    monkeypatch.setenv("COLUMNS", "30")
+    assert run(("--quiet", "audit", "--offline", folder)) == 2
+    out, _ = capsys.readouterr()
+    assert len(out.splitlines()) == 1
+    assert "UTC" in out
+
+
 def test_quiet_leaves_a_document_complete(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
     outputs = []
     for options in ((), ("--quiet",)):

@@ -214,6 +214,14 @@ def test_only_commands_are_marked_as_commands() -> None:
     )
 
 
+def test_the_first_command_is_about_the_most_severe() -> None:
+    """Offline no server can be asked: `explain` of the first finding, and not of another one."""
+    nothing = ServersInCommands()
+    hole, remark = a_finding("H1", SOME), a_finding("C3", "")
+    assert steps_of(hole, remark, servers=nothing)[0] == "gtid-audit explain H1"
+    assert steps_of(hole, remark)[0].startswith("gtid-audit binlog show ")
+
+
 def test_a_long_set_is_cut() -> None:
     whole = ",".join(f"{A}:{number}" for number in range(1, 2001, 2))
     command, note, *_ = steps_of(a_finding("E1", whole))

@@ -116,4 +116,8 @@ def test_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "A3 applier stopped by an error" in text
     well = planned(healthy())
     show_plan(well.plan, well.audit, files=())
-    assert capsys.readouterr().out == "No findings in pair: there is nothing to repair.\n"
+    assert capsys.readouterr().out == (
+        "No findings in pair: there is nothing to repair.\n"
+        "An audit with --content or --definitions may find more: plan with the options of the"
+        " audit.\n"
+    )

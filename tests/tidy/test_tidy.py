@@ -195,7 +195,7 @@ def test_every_server_of_the_docs_is_reached_with_tls() -> None:
 
 def test_the_walks_of_the_architecture_lead_through_real_functions() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text()
-    walks = page.partition("## Three walks")[2].partition("\n## ")[0]
+    walks = page.partition("## Walks through the code")[2].partition("\n## ")[0]
     steps = re.findall(r"`(\w+(?:/\w+)*\.py)`\s+`(\w+)`", walks)
     assert len(steps) > 12
     for file, name in steps:

@@ -353,6 +353,9 @@ def test_a_directory_and_a_missing_one_are_refused(tmp_path: Path) -> None:
         HistoryFile.at(tmp_path)
     with pytest.raises(UnusableHistory, match="No such file or directory"):
         HistoryFile.at(tmp_path / "absent" / "h")
-    with pytest.raises(UnusableHistory, match="cannot be read or written"):
+    with pytest.raises(UnusableHistory, match="no such file"):
         HistoryFile(tmp_path / "h").episodes()
     assert list(tmp_path.iterdir()) == [], "a listing creates nothing"
+    (tmp_path / "empty").touch()
+    with pytest.raises(UnusableHistory, match="the file is empty: no audit has recorded anything"):
+        HistoryFile(tmp_path / "empty").episodes()

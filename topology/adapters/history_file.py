@@ -106,6 +106,14 @@ class Episode:
     channel: str | None
 
 
+def _require_content(path: Path) -> None:
+    """Raise DamagedFile if there is nothing to read. SQLite would say that it cannot write."""
+    if not path.exists():
+        raise DamagedFile("no such file")
+    if path.is_file() and not path.stat().st_size:
+        raise DamagedFile("the file is empty: no audit has recorded anything in it")
+
+
 ScopeOf = Callable[[ClusterAudit], str]
 
 
@@ -200,6 +208,8 @@ class HistoryFile:
         return self._opened(access)
 
     def _opened(self, access: "FileAccess") -> sqlite3.Connection:
+        if access is READ:
+            _require_content(self.path)
         # Never the default mode `rwc`: a file that SQLite creates would not have mode 0600.
         address = f"{self.path.absolute().as_uri()}?mode={access.mode}"
         database = sqlite3.connect(

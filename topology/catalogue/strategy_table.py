@@ -270,7 +270,7 @@ STRATEGY_ROWS = (
             "kill_blocker",
             False,
             "rolls back the transaction of the blocking session",
-            "frees the metadata lock",
+            "ends the session that holds the lock",
         ),
         answers="A5",
     ),

@@ -11,7 +11,7 @@ from gtid_audit.operands.logs_from_operands import (
     read_log_operands,
     said_if_unread,
 )
-from gtid_audit.operands.sets_from_operands import read_operands
+from gtid_audit.operands.sets_from_operands import read_wanted
 from gtid_audit.optional_packages import require_columns
 from gtid_audit.output import progress
 from gtid_audit.output_form import form_of
@@ -34,7 +34,7 @@ def locate(
     Exit status: 0 all are in the logs; 1 some are not; 3 something could not be read.
     """
     chosen = form_of(form, as_json=as_json)
-    [gtids] = read_operands((wanted,))
+    gtids = read_wanted(wanted)
     seconds = seconds_of(timeout) or SECONDS_DEFAULT
     operands = read_log_operands(sources, ask=ask_password)
     source = one_source(operands)

@@ -17,7 +17,7 @@ from gtid_audit.operands.logs_from_operands import (
     read_log_operands,
     said_if_unread,
 )
-from gtid_audit.operands.sets_from_operands import read_operands
+from gtid_audit.operands.sets_from_operands import read_wanted
 from gtid_audit.output import progress
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def show(
         raise UsageProblem("use --redo or --undo, not both")
     if keep_gtids and not redo:
         raise UsageProblem("--keep-gtids: only with --redo")
-    [gtids] = read_operands((wanted,))
+    gtids = read_wanted(wanted)
     seconds = seconds_of(timeout) or SECONDS_DEFAULT
     source = one_source(read_log_operands(sources, ask=ask_password))
     if server is not None and store is None:

@@ -28,6 +28,14 @@ def read_operands(operands: tuple[str, ...]) -> tuple[GtidSet, ...]:
     return tuple(_read(operand, name) for name, operand in zip("AB", operands, strict=False))
 
 
+def read_wanted(operand: str) -> GtidSet:
+    """Parse a set to look for. Raises UsageProblem if it is empty, as an unset variable is."""
+    [gtids] = read_operands((operand,))
+    if not gtids:
+        raise UsageProblem("SET is empty: there is nothing to look for (an unset variable?)")
+    return gtids
+
+
 def _read(operand: str, name: str) -> GtidSet:
     return parsed(*text_of(operand, name))
 

@@ -71,7 +71,9 @@ def content_line(reading: ContentReading) -> str:
         starts.append(f"{len(reading.starts) - STARTS_SHOWN_MAX:,} more")
     where = "own transactions around the restart of " + ", ".join(starts)
     if not starts:
-        where = "nothing, because no restart of a server was found"
+        is_unread = bool(reading.unread or reading.remarks)
+        why = "it could not be read" if is_unread else "no restart of a server was found"
+        where = f"nothing, because {why}"
     if reading.suspect_count:
         earlier = f"{counted(reading.suspect_count, 'GTID')} {_SUSPECT}"
         where = f"{where}, and {earlier}" if starts else earlier

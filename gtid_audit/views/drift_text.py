@@ -66,6 +66,8 @@ def _pair_line(cluster: ClusterDrift, pair: PairDrift, *, many: bool) -> str:
     count = len(pair.differences)
     said = f"{counted(pair.compared_count, 'object')} compared"
     differ = f", {count:,} {'differs' if count == 1 else 'differ'}" if count else ", all alike"
+    if not pair.compared_count:
+        differ = ""  # nothing was, or could be
     way = pair.facts.way.gtids.gtid_count
     on_way = f"; {counted(way, 'transaction')} on the way" if way else ""
     return f"{named}{arrow}: {said}{differ}{on_way}"

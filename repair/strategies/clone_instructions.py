@@ -142,9 +142,10 @@ def _saving(situation: Situation, only_here: GtidSet, replica: ModelServer) -> s
     coming = _still_coming(situation, only_here, replica)
     if coming:
         return (
-            f"{source} may still get {coming.shortened()} by replication, with its content: let a"
-            f" channel of {source} deliver and apply that first (start or repair it), then audit"
-            " and plan again. A script with it would be applied besides"
+            f"{source} may still get {coming.shortened()} by replication, with its content. First"
+            f" do what this plan says of that (E1, A7, or the channel of {source}), then audit and"
+            f" plan again. Do not run the content on {source} as a script: the channel would apply"
+            " it a second time"
         )
     if kept:
         return (

@@ -31,6 +31,15 @@ def _logs(folder: Path, *contents: range) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("command", ["locate", "show"])
+def test_an_unset_variable_is_no_set(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`binlog locate "$missing" DIR` was OK: all of nothing is there."""
+    assert run(("binlog", command, "", str(_logs(tmp_path, range(1, 4))))) == 64
+    assert "SET is empty: there is nothing to look for" in capsys.readouterr().err
+
+
 def test_everything_found_is_ok(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     logs = _logs(tmp_path, range(1, 4), range(4, 7), range(7, 10))
     assert run(("binlog", "locate", f"{A}:2:8", str(logs))) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
+from uuid import UUID
 
 import pytest
 import typer
@@ -171,7 +172,7 @@ def test_consent_is_not_taken_from_the_environment() -> None:
 
 NEEDING: Final = (
     (("binlog", "scan", "x"), "columns"),
-    (("binlog", "locate", "", "x"), "columns"),
+    (("binlog", "locate", f"{UUID(int=1)}:1", "x"), "columns"),
     (("binlog", "cover", "x", "--from", ""), "columns"),
     (("binlog", "compare", "x", "x"), "columns"),
     (("schema", "versions", *DEAD), "columns"),

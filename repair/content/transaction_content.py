@@ -125,13 +125,19 @@ class OutOfOrder(CannotFold):
     """A transaction found a row in another state than the one in which the previous one left it."""
 
 
+_NO_KEY = (
+    "its key is not known: if the account may not read the table, GRANT SELECT ON {} to it, and"
+    " plan again"
+)
+
+
 def net_rows(changes: Iterable[RowChanges]) -> tuple[NetRow, ...]:
     """Fold changes, in log order, to one change for each row. Raises CannotFold."""
     net: _Net = {}
     for change in changes:
         table = change.table
         if not table.key or not table.has_names:
-            why = "it has no key" if table.key == () else "its key is not known (no SELECT on it?)"
+            why = "it has no key" if table.key == () else _NO_KEY.format(table.name)
             raise CannotFold(f"{table.name}: {why}")
         for row in change.rows:
             after = row.after

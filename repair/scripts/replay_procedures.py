@@ -76,8 +76,10 @@ def undo_rows(action: UndoRows, setting: Setting) -> Procedure:
     return replace(
         written,
         title=f"undo {rows} of {table.name} on {server} ({what})",
-        undo="the content of the transactions is still in the binary logs:"
-        " `gtid-audit binlog show SET SERVER --redo` writes it",
+        undo=f"`gtid-audit binlog show '{action.gtids}' SERVER --redo` (SERVER is the DSN of"
+        f" {server}) writes their content as SQL. Run it on {server} after SET SESSION sql_log_bin"
+        " = 0, because logged there it is errant again (E1); or, if every server is to have it, on"
+        " the source",
         risk=f"{server} loses what these transactions wrote; clients may have read it",
         warnings=(
             (

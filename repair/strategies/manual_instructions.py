@@ -28,7 +28,7 @@ def donor_refetch(situation: Situation) -> str:
         for each in model.servers.values()
         if each.name not in (finding.source, finding.replica)
         and wanted <= each.available
-        and (replica is None or each.purged <= replica.executed)
+        and (replica is None or each.purged <= replica.executed | _waiting(replica))
     ]
     if not donors:
         return (
@@ -43,6 +43,7 @@ def donor_refetch(situation: Situation) -> str:
     words, where = situation.dialect, situation.channel
     stop = f"{words.stop_replica}{where}"
     text = (
+        f"{_applied_first(replica, model[name])}"
         f"on {finding.replica} run {in_order(stop, *attaching(situation, name))}; wait until"
         f" gtid_executed contains {wanted.shortened()}; then point the channel back to"
         f" {finding.source}: run {in_order(stop, *attaching(situation, finding.source or ''))}"
@@ -77,6 +78,25 @@ def donor_refetch(situation: Situation) -> str:
             " not have it"
         )
     return text
+
+
+def _waiting(replica: ModelServer) -> GtidSet:
+    """Return what a server has received and not applied: its relay logs have it."""
+    received = (each.retrieved - each.passed for each in replica.channels)
+    return GtidSet.union_of(received) - (replica.executed - replica.due)
+
+
+def _applied_first(replica: ModelServer | None, donor: ModelServer) -> str:
+    """Return that the relay log comes first, if only it has what a donor has purged."""
+    applied = GtidSet() if replica is None else replica.executed - replica.due
+    gone = GtidSet() if replica is None else donor.purged - applied
+    if replica is None or not gone:
+        return ""
+    return (
+        f"let {replica.name} apply {gone.shortened()} first (start or repair its applier as this"
+        f" plan says): its relay log has it, {donor.name} has purged it, and the next statements"
+        " delete the relay log. When gtid_executed contains it, "
+    )
 
 
 def _older_than_later(situation: Situation, donor: str) -> str:

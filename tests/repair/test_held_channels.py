@@ -150,6 +150,25 @@ def test_a_donor_does_not_fill_a_hole_over_newer_rows() -> None:
     assert "after later transactions" not in by_hand("donor_refetch", hole, behind)
 
 
+def test_what_only_a_relay_log_has_is_applied_before_a_donor_sends_the_rest() -> None:
+    """It said that no server has all, although the applier only had to be started."""
+    received = replace(HELD, retrieved=gtids("a:4-5"))
+    servers = model(
+        server("a", "a:1-9", purged="a:1-6"),
+        server("b", "a:1-3", received),
+        server("c", "a:1-9", purged="a:1-5"),
+    )
+    missing = a_finding("P1", "a:6")
+    text = by_hand("donor_refetch", missing, servers)
+    assert text.startswith(f"let b apply {gtids('a:4-5')} first (start or repair its applier")
+    assert text.index("let b apply") < text.index("`STOP REPLICA`")
+    assert "(host of c)" in text
+    passed = servers.replace(server("b", "a:1-3", replace(received, passed=gtids("a:4"))))
+    assert by_hand("donor_refetch", missing, passed).startswith("no server of this snapshot")
+    applied = servers.replace(server("b", "a:1-5", received))
+    assert by_hand("donor_refetch", missing, applied).startswith("on b run `STOP REPLICA`")
+
+
 def test_a_server_with_two_sources_is_not_replaced_by_a_copy_of_one() -> None:
     """It was told to redo there what another source had sent, which stopped a third server."""
     channels = (channel("a"), channel("d", name="other"))

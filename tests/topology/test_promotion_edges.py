@@ -113,6 +113,27 @@ def test_a_candidate_is_detached_from_the_channels_that_it_has() -> None:
     )
 
 
+def test_a_pair_that_replicates_in_both_directions_stays_one() -> None:
+    """The text said to keep the channel, above statements that ended it."""
+    settings = (("read_only", "ON"),)
+    servers = (
+        one("a", "a:1", channels=(a_channel("b", B),)),
+        one("b", "a:1", channels=(a_channel("a", A),), settings=settings),
+    )
+    _, steps = of_servers("b", *servers)
+    [last] = of(steps, "b")
+    assert last.statements == ("SET GLOBAL read_only = OFF;",)
+    assert last.what.startswith("Let clients write. It keeps its channel from a")
+    third = (a_channel("a", A), a_channel("d", D, name="other"))
+    three = (servers[0], one("b", "a:1", channels=third), one("d", "a:1"))
+    _, steps = of_servers("b", *three)
+    assert of(steps, "b")[-1].statements == (
+        "STOP REPLICA FOR CHANNEL 'other';",
+        "RESET REPLICA ALL FOR CHANNEL 'other';",
+    )
+    assert "It keeps its channel from a" in of(steps, "b")[-1].what
+
+
 def test_of_two_channels_the_operator_chooses() -> None:
     channels = (a_channel("d", D, name="one"), a_channel("b", B, name="two"))
     servers = (

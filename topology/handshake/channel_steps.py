@@ -119,18 +119,33 @@ def former_channel_steps(
             )
 
 
-def detach_step(candidate: ServerSnapshot) -> PromotionStep:
-    """Return how the candidate stops being a replica, and accepts writes."""
+def detach_step(candidate: ServerSnapshot, graph: Graph) -> PromotionStep:
+    """Return how the candidate stops being a replica, and accepts writes.
+
+    A channel from a server that also receives from it stays: the two replicate in both directions.
+    """
+    words, settings = _dialect(candidate), dict(candidate.settings or ())
+    channels = [each.name for each in candidate.channels or ()]
+    kept = {
+        edge.channel.name: edge.source
+        for edge in graph.into(candidate.name)
+        if any(back.source == candidate.name for back in graph.into(edge.source))
+    }
+    # Without a channel before, it has the one by which it fetched what it missed.
+    ended = [each for each in channels if each not in kept] if channels else [""]
     what = (
         "Detach it from its former source, which may return with transactions of its own, and let"
-        " clients write. In a pair that replicates in both directions, keep the channel."
+        " clients write."
+        if ended
+        else "Let clients write."
     )
-    words, settings = _dialect(candidate), dict(candidate.settings or ())
+    if kept:
+        names = " and ".join(sorted(set(kept.values())))
+        what += f" It keeps its channel from {names}: the two replicate in both directions."
     if words is None:
         return PromotionStep(candidate.name, f"{what} {_NO_VERSION}")
     statements = []
-    # Without a channel before, it has the one by which it fetched what it missed.
-    for name in [each.name for each in candidate.channels or ()] or [""]:
+    for name in ended:
         channel = for_channel(candidate, name)
         statements += [f"{words.stop_replica}{channel};", f"{words.reset_replica} ALL{channel};"]
     statements += [

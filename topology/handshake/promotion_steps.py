@@ -86,13 +86,15 @@ class _Steps:
         yield from group_steps(self.promotion, self.servers)
         yield from self._for_others(candidate)
         if (candidate.channels or self._gets_channel()) and not is_kept_out:
-            yield detach_step(candidate)
+            yield detach_step(candidate, self.graph)
 
     def _before_all(self, candidate: ServerSnapshot) -> Iterator[PromotionStep]:
         """Yield what the operator has to know or to do before any other step."""
         if not self._is_within_group():
             text = (
                 "Stop all writes of clients, and run this again: the sets must not change any more."
+                " On the present source, super_read_only = ON (before 5.7.8: read_only) ends them;"
+                " what it commits later stays there alone."
             )
             yield PromotionStep("", text)
         for doubt in self.promotion.doubts:

@@ -1329,7 +1329,7 @@ def _compares_rows_of(plan: Plan, name: str) -> bool:
     """Return whether a step starts a channel of a server for rows that were compared there."""
     effects = [step.effect for step in plan.steps if step.server == name]
     return any(
-        isinstance(each, StartChannel)
+        (isinstance(each, StartChannel) and (each.rows or each.waiting or each.in_order))
         or (isinstance(each, AutoPositionOn) and each.compared_at is not None)
         for each in effects
     )

@@ -76,6 +76,9 @@ def test_h2_is_proved_by_the_log_of_the_source() -> None:
         ({"ahead": ""}, Grade.LIKELY, True),
         ({"workers": None}, Grade.LIKELY, False),
         ({"workers": None, "ahead": ""}, Grade.LIKELY, True),
+        # Nothing below the gap: a RESET, or the first transactions of a new replica.
+        ({"executed": "7-9"}, Grade.LIKELY, False),
+        ({"executed": "5:7-9"}, Grade.PROVED, False),
     ],
 )
 def test_h2_is_likely_where_a_skip_looks_the_same(
@@ -86,6 +89,7 @@ def test_h2_is_likely_where_a_skip_looks_the_same(
     assert ("The log of a does not show whether" in found.explanation) is is_open
     ahead = own(facts.get("gap", "6")) & own(facts.get("ahead", "6"))
     assert found.evidence[1].value == (str(ahead) or "(empty)")
+    assert ("If it was reset" in found.explanation) is (facts.get("executed") == "7-9")
     if "workers" in facts:
         assert found.evidence[-1].value == "unknown"
 

@@ -10,6 +10,9 @@ later ones are applied, and the applier is stopped.
   passed, what is after it is not (log_searches.py). Without that answer H2 is `likely`.
 * The source logged the gap behind the later ones, because it fetched it again. Then these are
   before the applier's position in the source's log, and the gap is a backlog (T2).
+* The replica was reset (RESET BINARY LOGS AND GTIDS), and its relay log deleted: its receiver asks
+  for the forgotten ones again, and none below them is executed. Of a new replica, whose workers
+  stopped among the first transactions, nothing looks different: H2 is `likely`.
 * No worker applied the later ones: after a RESET gtid_purged was set by hand, with a hole. A later
   one in the replica's own binary log was applied. Without one H2 is `likely`.
 * No worker applied the later ones: a session committed them (gtid_next), as when an operator skips
@@ -34,6 +37,7 @@ from topology.facts.channel_places import logged_above, searched
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.committed_by_hand import applied_above, only_by_hand_above
 from topology.facts.edge_facts import EdgeFacts
+from topology.facts.reset_signs import has_earlier
 from topology.readings.snapshot import ThreadState
 from topology.rules.build import Rules, evidence, many, on_edge
 
@@ -56,7 +60,10 @@ def crash_gap(facts: ClusterFacts) -> Iterator[Finding]:
         is_ahead = gap <= edge.ahead
         below_logged = gap & (replica.gtid_executed - replica.gtid_purged).filled()
         below_applied = gap & applied_above(edge.edge, servers=facts.last).filled()
-        is_proved = is_ahead and below_applied == gap and workers is not None
+        # A gap below all that it has of an origin: a RESET looks like it (reset_signs.py).
+        may_be_reset = not has_earlier(replica.gtid_executed, gap)
+        is_known = is_ahead and below_applied == gap and workers is not None
+        is_proved = is_known and not may_be_reset
         found = on_edge(
             facts,
             edge,
@@ -75,6 +82,7 @@ def crash_gap(facts: ClusterFacts) -> Iterator[Finding]:
                 replica=edge.replica, gap=many(gap)
             )
             + ("" if is_ahead else _OR_PASSED.format(source=edge.source))
+            + (_OR_RESET.format(replica=edge.replica) if may_be_reset else "")
             + ("" if below_logged == gap else _OR_DECLARED.format(replica=edge.replica))
             + ("" if below_applied >= below_logged else _OR_BY_HAND.format(replica=edge.replica)),
         )
@@ -154,6 +162,12 @@ _OR_UNREADABLE: Final = (
 _OR_PASSED: Final = (
     " The log of {source} does not show whether the applier has passed them. If they were skipped,"
     " or forgotten in a RESET, the gap stays: audit again after the start (H8)."
+)
+
+_OR_RESET: Final = (
+    " {replica} has no earlier transaction of the same origin. If it was reset (RESET BINARY LOGS"
+    " AND GTIDS), its workers left no gap: it had applied these before, and a start applies them"
+    " again. Compare the rows first."
 )
 
 _GAP: Final = (

@@ -226,8 +226,9 @@ def harm(
             is_told = not is_own_row(was, older)  # changed by another source, and changed back
         if older in before.drifted and any("it applies DDL" in each for each in warnings):
             is_told = True  # the table was made by hand, and is changed as the plan says
-        if older == act.TABLE and is_said and older not in was.rows:
-            # Skipped, and dropped since. Where its source has one again, it comes back.
+        comes_back = any("they come back" in each for each in warnings)
+        if older == act.TABLE and comes_back and older not in was.rows:
+            # Skipped, and dropped since. Where its source has one again, it comes back, and below.
             is_told = any(older in each.rows for each in before.servers.values())
         if older and not is_told and not follows_its_source(before, server, older):
             yield Violation(oracle, codes, f"{name}: {older} has an older version than before")

@@ -13,7 +13,7 @@ from topology.catalogue.findings import Finding, Grade, Severity
 from topology.facts.cluster_facts import gather_facts
 from topology.policy import Policy
 from topology.readings.group_view import GroupMember, GroupSnapshot
-from topology.readings.snapshot import ServerSnapshot, UnreadFact, UnreadReason
+from topology.readings.snapshot import ServerSnapshot, ThreadState, UnreadFact, UnreadReason
 from topology.rules.differences import errant_available
 
 D = UUID("dddddddd-0000-0000-0000-000000000000")
@@ -68,6 +68,29 @@ def test_what_another_source_sent_before_its_own_commit_is_not_errant(state: str
 
     assert found({state: GtidSet.parse(sent)}) == []
     assert found({}) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("receiver", "c", "expected"),
+    [
+        (ThreadState.RUNNING, "", []),  # on its way to c
+        (ThreadState.RUNNING, f",{B}:1", []),  # c has it
+        (ThreadState.STOPPED, "", ["a"]),
+        (None, "", ["a"]),
+    ],
+)
+def test_what_is_on_its_way_to_one_of_two_sources_is_not_errant_on_the_other(
+    receiver: ThreadState | None, c: str, expected: list[str]
+) -> None:
+    """b and c receive from each other, and b from a too. It was E1 until c had it."""
+    channels = (a_channel("a", A), a_channel("c", C, name="second"))
+    back = () if receiver is None else (a_channel("b", B, receiver=receiver),)
+    found = errant(
+        a_server("a", A, f"{A}:1-9"),
+        a_server("b", B, f"{A}:1-9,{C}:1-9,{B}:1", channels=channels),
+        a_server("c", C, f"{C}:1-9{c}", channels=back),
+    )
+    assert [each.source for each in found] == expected
 
 
 def of_group(name: str, uuid: UUID, *members: UUID, executed: str) -> ServerSnapshot:

@@ -256,6 +256,8 @@ def _extra(
             }
         for other in (last[name] for name in sorted(sources)):
             extra -= (other.gtid_executed or GtidSet()) | (other.gtid_owned or GtidSet())
+            if edge.replica in readings.graph.upstream_of(other.name):
+                extra = GtidSet()  # arrives there, or is missing on an edge of its own
     extra, allowed = extra | unlike, GtidSet()
     for uuid in sorted(readings.policy.allowed_uuids):
         allowed |= extra.from_uuid(uuid)

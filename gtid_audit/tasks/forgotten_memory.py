@@ -72,7 +72,7 @@ def _compared(
     before: Sequence[Remembered], gtids: GtidSet, servers: Sequence[str]
 ) -> frozenset[UUID]:
     """Return the servers whose rows were compared; of those that are named, or of the only two."""
-    names = {uuid: name for each in before for uuid, name in _involved(each, gtids)}
+    names = _names(before, gtids)
     if not servers:
         pairs = {frozenset(ends) for each in before for ends in _pairs(each, gtids)}
         if not any(names.keys() <= pair for pair in pairs) and len(names) > 1:
@@ -91,6 +91,15 @@ def _compared(
             listed = ", ".join(sorted(map(_label, names.items())))
             raise UsageProblem(f"--server: {text!r} is none of the servers: {listed}")
     return frozenset(uuid for uuids in found.values() for uuid in uuids)
+
+
+def _names(before: Sequence[Remembered], gtids: GtidSet) -> dict[UUID, str]:
+    """Return the servers of which these GTIDs are remembered, with their names, if any has one."""
+    names: dict[UUID, str] = {}
+    for each in before:
+        for uuid, name in _involved(each, gtids):
+            names[uuid] = name or names.get(uuid, "")
+    return names
 
 
 def _label(server: tuple[UUID, str]) -> str:
@@ -148,7 +157,7 @@ def _removed(before: Sequence[Remembered], gtids: GtidSet, compared: Collection[
         for uuid, each in remembered.reported.items()
         if uuid in compared and each & gtids
     }
-    names = {uuid: name for each in before for uuid, name in _involved(each, gtids)}
+    names = _names(before, gtids)
     about = {uuid for each in ended for uuid in each.server_uuids} | lost.keys()
     servers = tuple(sorted(names[uuid] or str(uuid) for uuid in about))
     return Forgotten(len(ended), GtidSet.union_of(lost.values()), servers)

@@ -5,6 +5,7 @@ possible choices.
 """
 
 from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from itertools import combinations
 
 from repair.model.replication_model import Model
@@ -46,11 +47,13 @@ def check_choices(
             raise UnknownChoice(
                 f"{key}={name}: {audit.cluster} has no finding {key}; found: {found}"
             )
-        if name not in STRATEGIES:
-            raise UnknownChoice(
-                f"no strategy {name!r}; the strategies are {', '.join(sorted(STRATEGIES))}"
-            )
         code = by_id[key].code if key in by_id else key
+        if name not in STRATEGIES:
+            near = get_close_matches(name, STRATEGIES, n=1)
+            known = f"did you mean {near[0]}? " if near else ""
+            raise UnknownChoice(
+                f"no strategy {name!r}; {known}{code} has {', '.join(strategies_for(code))}"
+            )
         if name not in strategies_for(code):
             raise UnknownChoice(
                 f"{name} is not an answer to {code}; these are: {', '.join(strategies_for(code))}"

@@ -25,6 +25,7 @@ from topology.rules.answering_sources import NOT_EVALUATED
 
 SOURCES_SHOWN_MAX: Final = 8
 EXPLAINED_MAX: Final = 20
+_NUMBER_COLUMNS: Final = 4
 
 _STYLE: Final = {
     Outcome.SERVED: "green",
@@ -331,6 +332,19 @@ def _promotion(shown: Handshakes) -> list[RenderableType]:
     parts.append(Text("in this order", style="bold"))
     for number, step in enumerate(shown.steps, start=1):
         where = f"{step.server}: " if step.server else ""
-        parts.append(line_of(f"{number:>3}. {where}{step.what}"))
-        parts += [Text(f"       {printable(each)}", style=QUIET) for each in step.statements]
+        parts.append(_numbered(number, f"{where}{step.what}"))
+        # Never broken: a statement is copied as it stands.
+        parts += [
+            Text(f"       {printable(each)}", style=QUIET, overflow="ignore")
+            for each in step.statements
+        ]
     return parts
+
+
+def _numbered(number: int, text: str) -> RenderableType:
+    """Return a step whose further lines stand below its text, not below its number."""
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=_NUMBER_COLUMNS, justify="right", no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(f"{number}.", line_of(text))
+    return grid

@@ -410,7 +410,8 @@ def test_only_what_was_asked_for_is_planned() -> None:
 @pytest.mark.parametrize(
     ("choices", "words"),
     [
-        ({"H1": "no_such_thing"}, "no strategy"),
+        ({"H1": "no_such_thing"}, "no strategy 'no_such_thing'; H1 has refetch, "),
+        ({"H1": "refech"}, r"no strategy 'refech'; did you mean refetch\? H1 has refetch, "),
         ({"Z9": "refetch"}, "is no code"),
         ({"H1": "position_bypass"}, "not an answer to H1"),
         ({"E3": "redo_on_source"}, "has no finding E3; found: H1"),

@@ -25,6 +25,7 @@ from gtid_audit.tasks import (
     ddl_of_others,
     definition_servers,
     drift_comparison,
+    drift_directions,
 )
 from gtid_audit.tasks.definition_servers import DefinitionServer
 from tests.simulation import replication as act
@@ -228,6 +229,8 @@ def definitions_of(
 
     with (
         mock.patch.object(definition_servers, "definition_servers", servers),
+        # Imported above: its first import within this block would keep `servers` for ever.
+        mock.patch.object(drift_directions, "definition_servers", servers),
         mock.patch.object(ddl_of_others, "ddl_of", ddl_of),
         mock.patch.object(drift_comparison, "filters_of", mock.Mock(return_value=ServerFilters())),
         mock.patch.object(drift_comparison, "time", SimpleNamespace(sleep=pause)),

@@ -111,6 +111,19 @@ def test_one_cluster_of_it() -> None:
         read.only("order")
 
 
+def test_a_cluster_that_is_not_in_the_file_is_answered_with_those_that_are() -> None:
+    text = "defaults: {user: u}\nclusters:\n" + "".join(
+        f"  - name: c{at}\n    servers:\n      - {{name: a, host: a{at}}}\n"
+        f"      - {{name: b, host: b{at}}}\n"
+        for at in range(10)
+    )
+    made = fleet(text)
+    with pytest.raises(InventoryProblem, match=r"it has c0, c1, .*, c7 and 2 others"):
+        made.only("another")
+    with pytest.raises(InventoryProblem, match=r"did you mean c\d\?"):
+        made.only("cc3")
+
+
 def test_all_problems_at_once_with_line_and_path() -> None:
     text = """defaults:
   usr: auditor

@@ -8,7 +8,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from gtid.counted_nouns import counted
 from topology.adapters.collect import CollectLimits
@@ -99,6 +99,7 @@ class _Named(Protocol):
 
 
 _Kind = TypeVar("_Kind", bound=_Named)
+_NAMES_MAX: Final = 8  # listed where a cluster is not in the file
 
 
 def _named(clusters: Sequence[_Kind], name: str) -> tuple[_Kind, ...]:
@@ -106,8 +107,9 @@ def _named(clusters: Sequence[_Kind], name: str) -> tuple[_Kind, ...]:
     if not kept:
         names = [cluster.name for cluster in clusters]
         near = get_close_matches(name, names, n=1)
-        hint = (
-            f"did you mean {near[0]}?" if near else f"it has {counted(len(names), 'other cluster')}"
-        )
+        listed = ", ".join(names[:_NAMES_MAX])
+        more = len(names) - _NAMES_MAX
+        others = f"it has {listed}" + (f" and {counted(more, 'other')}" if more > 0 else "")
+        hint = f"did you mean {near[0]}?" if near else others
         raise InventoryProblem(f"no cluster with that name in the fleet file; {hint}")
     return kept

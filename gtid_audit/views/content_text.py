@@ -1,6 +1,6 @@
 """Reports, as text and in JSON, which contents an audit compared."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from gtid.counted_nouns import counted
@@ -80,12 +80,17 @@ def content_line(reading: ContentReading) -> str:
     if reading.newest_count:
         newest = f"the newest {counted(reading.newest_count, 'GTID')}"
         where = f"{where}, and {newest}" if starts or reading.suspect_count else newest
-    between = [f"{one} and {other}" for one, other in reading.pairs[:PAIRS_SHOWN_MAX]]
-    if len(reading.pairs) > PAIRS_SHOWN_MAX:
-        between.append(f"{counted(len(reading.pairs) - PAIRS_SHOWN_MAX, 'more pair')}")
-    if between:
-        where += f", between {'; '.join(between)}"
+    if reading.pairs:
+        where += f", between {pairs_text(reading.pairs)}"
     return f"Content compared: {where}; {result_of(reading)}."
+
+
+def pairs_text(pairs: Sequence[tuple[str, str]]) -> str:
+    """Return the first of these pairs of servers, and how many more there are."""
+    shown = [f"{one} and {other}" for one, other in pairs[:PAIRS_SHOWN_MAX]]
+    if len(pairs) > PAIRS_SHOWN_MAX:
+        shown.append(counted(len(pairs) - PAIRS_SHOWN_MAX, "more pair"))
+    return "; ".join(shown)
 
 
 def result_of(reading: ContentReading) -> str:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from gtid.counted_nouns import counted
 from gtid_audit.output import printable
-from gtid_audit.views.content_text import PAIRS_SHOWN_MAX
+from gtid_audit.views.content_text import pairs_text
 from gtid_audit.views.handshakes import Handshakes
 from gtid_audit.views.report_parts import QUIET, line_of, rest_of
 from gtid_audit.views.report_text import headline, labelled, moment_of, show
@@ -77,10 +77,7 @@ def show_handshakes(shown: Handshakes) -> None:
 
 def _compared(pairs: tuple[tuple[str, str], ...]) -> str:
     """Return whether contents were compared: equal sets prove nothing about rows."""
-    shown = [f"{one} and {other}" for one, other in pairs[:PAIRS_SHOWN_MAX]]
-    if len(pairs) > PAIRS_SHOWN_MAX:
-        shown.append(f"{counted(len(pairs) - PAIRS_SHOWN_MAX, 'more pair')}")
-    what = f"compared in part, between {'; '.join(shown)}" if shown else "not compared"
+    what = f"compared in part, between {pairs_text(pairs)}" if pairs else "not compared"
     return (
         f"Content {what}. Equal GTID sets may contain different transactions. --content compares"
         " more."

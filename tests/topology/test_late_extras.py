@@ -7,10 +7,13 @@ from dataclasses import replace
 import pytest
 
 from gtid import GtidSet
+from tests.repair.cases import a_finding
 from tests.snapshots import NOON, A, a_channel, a_cluster
 from tests.topology.test_handshake import one, sets
 from topology.audit_cluster import audit_cluster
-from topology.catalogue.findings import Verdict
+from topology.catalogue.findings import Evidence, Severity, Verdict
+from topology.facts.accepted_findings import NOT_ACCEPTED_SEVERITY
+from topology.handshake.late_extras import extras_of
 from topology.handshake.matrix import HandshakeMatrix, handshake_matrix
 from topology.handshake.promotion import Promotion, PromotionStep, promotion_of
 from topology.handshake.promotion_steps import promotion_steps
@@ -94,6 +97,16 @@ def test_what_the_policy_allows_is_not_extra() -> None:
     uuids = frozenset(each.uuid for each in sets("b:1").tsids)
     matrix, _, _ = answered(policy=Policy(allowed_uuids=uuids))
     assert extra_on(matrix, "c") == GtidSet()
+
+
+@pytest.mark.parametrize("code", ["E1", "E2", "H7", "J3"])
+def test_what_is_accepted_is_extra_all_the_same(code: str) -> None:
+    """Accepted: the errant transactions. Not that others execute them after later ones."""
+    noted = Evidence(NOT_ACCEPTED_SEVERITY, "critical", "b", NOON)
+    found = replace(a_finding(code, "b:1"), severity=Severity.INFO, evidence=(noted,))
+    assert extras_of([found], ()) == found.gtid_set
+    assert extras_of([replace(found, evidence=(replace(noted, fact="x"),))], ()) == GtidSet()
+    assert extras_of([replace(found, code="E3")], ()) == GtidSet()
 
 
 def test_a_candidate_that_fetches_them_is_warned() -> None:

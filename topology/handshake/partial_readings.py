@@ -15,7 +15,8 @@ to every answer to a set, promotion.py to the verdict and the steps.
     server_id   what a receiver drops (C2)
     relay_log   what it has received without a GTID (unlisted_events.py): no question shows it
 
-Without its version, nothing else is read of a server (topology/adapters/mysql.py).
+Without its version, nothing else is read of a server (topology/adapters/mysql.py). A binary log of
+the source that is gone leaves an answer open in the same way (`with_logs`).
 
 1. "yes" needs all of these facts of both servers.
 2. A refusal, and what is only on the replica, follow from the sets, so they hold. Two of them need

@@ -11,8 +11,8 @@ later ones are applied, and the applier is stopped.
 * The source logged the gap behind the later ones, because it fetched it again. Then these are
   before the applier's position in the source's log, and the gap is a backlog (T2).
 * The replica was reset (RESET BINARY LOGS AND GTIDS), and its relay log deleted: its receiver asks
-  for the forgotten ones again, and none below them is executed. Of a new replica, whose workers
-  stopped among the first transactions, nothing looks different: H2 is `likely`.
+  for the forgotten ones again, and its binary logs have none below them. Of a new replica, whose
+  workers stopped among the first transactions, nothing looks different: H2 is `likely`.
 * No worker applied the later ones: after a RESET gtid_purged was set by hand, with a hole. A later
   one in the replica's own binary log was applied. Without one H2 is `likely`.
 * No worker applied the later ones: a session committed them (gtid_next), as when an operator skips
@@ -37,7 +37,7 @@ from topology.facts.channel_places import logged_above, searched
 from topology.facts.cluster_facts import ClusterFacts
 from topology.facts.committed_by_hand import applied_above, only_by_hand_above
 from topology.facts.edge_facts import EdgeFacts
-from topology.facts.reset_signs import has_earlier
+from topology.facts.reset_signs import excludes_reset
 from topology.readings.snapshot import ThreadState
 from topology.rules.build import Rules, evidence, many, on_edge
 
@@ -61,7 +61,7 @@ def crash_gap(facts: ClusterFacts) -> Iterator[Finding]:
         below_logged = gap & (replica.gtid_executed - replica.gtid_purged).filled()
         below_applied = gap & applied_above(edge.edge, servers=facts.last).filled()
         # A gap below all that it has of an origin: a RESET looks like it (reset_signs.py).
-        may_be_reset = not has_earlier(replica.gtid_executed, gap)
+        may_be_reset = not excludes_reset(replica, gap)
         is_known = is_ahead and below_applied == gap and workers is not None
         is_proved = is_known and not may_be_reset
         found = on_edge(
@@ -165,9 +165,9 @@ _OR_PASSED: Final = (
 )
 
 _OR_RESET: Final = (
-    " {replica} has no earlier transaction of the same origin. If it was reset (RESET BINARY LOGS"
-    " AND GTIDS), its workers left no gap: it had applied these before, and a start applies them"
-    " again. Compare the rows first."
+    " The binary logs of {replica} do not show an earlier transaction of the same origin. If it was"
+    " reset (RESET BINARY LOGS AND GTIDS), its workers left no gap: it had applied these before,"
+    " and a start applies them again. Compare the rows first."
 )
 
 _GAP: Final = (

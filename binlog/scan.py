@@ -8,7 +8,6 @@
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
 from typing import Protocol
 
 from binlog.decode import (
@@ -40,7 +39,7 @@ from binlog.transactions import (
     Transaction,
     TransactionFolder,
 )
-from gtid import GtidSet
+from gtid import Gtid, GtidSet
 
 # Default limits of a result: far above the needs of a repair, far below a machine's memory.
 TRANSACTIONS_MAX = 10_000
@@ -142,11 +141,29 @@ def read_head(chunks: Iterable[bytes], *, file: str) -> LogHead:
     return LogHead(description, previous_gtids, at)
 
 
-def first_groups(
-    of_each_file: Iterable[Iterable[EventGroup]], wanted: GtidSet
-) -> Iterator[EventGroup]:
-    """Return the groups of all files in order; stop reading after the last wanted one."""
-    return islice(chain.from_iterable(of_each_file), min(wanted.gtid_count, sys.maxsize))
+def first_groups(groups: Iterable[EventGroup], wanted: GtidSet) -> Iterator[EventGroup]:
+    """Yield the groups in order; stop reading after the last wanted one.
+
+    A receiver that reconnects requests a half-received transaction again, so a relay log may have
+    the beginning of it before the whole. So groups without an end come last, and of a GTID only
+    the longest, if there is no whole one.
+    """
+    left = min(wanted.gtid_count, sys.maxsize)
+    halves: dict[Gtid, EventGroup] = {}
+    for group in groups:
+        found = group.transaction
+        assert found.gtid is not None, "only groups with a wanted GTID are yielded"
+        if not found.is_complete:
+            half = halves.setdefault(found.gtid, group)
+            if len(half.events) < len(group.events):
+                halves[found.gtid] = group
+            continue
+        halves.pop(found.gtid, None)
+        yield group
+        left -= 1
+        if not left:
+            return
+    yield from halves.values()
 
 
 def group_events(
@@ -160,14 +177,23 @@ def group_events(
 ) -> Iterator[EventGroup]:
     """Yield the wanted transactions of a sequence of events, which begins with a description.
 
-    `counts_rows`: see `TransactionFolder`. The last may be incomplete. If a transaction has more
-    than `bytes_max`, its events go to a `store`; without one, LimitExceeded is raised.
+    The events may be those of several files in the order of the logs: in relay logs, a transaction
+    may begin in one file and end in the next (from 5.7 on, only if the receiver was restarted
+    within it and requests by position). Otherwise the last of a file may be incomplete.
+    `counts_rows`: see `TransactionFolder`. If a transaction has more than `bytes_max`, its events
+    go to a `store`; without one, LimitExceeded is raised.
     """
     description = None
     group: _Gathered | None = None
+    file = ""
     for event in events:
         if isinstance(event.body, FormatDescription):
             description = event.body
+            # The first description of a relay log is the receiver's, the next one the source's.
+            if group and event.file != file and not event.header.is_of_relay_log:
+                yield from group.finish()
+                group = None
+        file = event.file
         if isinstance(event.body, GtidLog):
             if group:  # it has no end: the next transaction begins
                 yield from group.finish()

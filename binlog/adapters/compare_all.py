@@ -7,7 +7,7 @@
    a count.
 3. Files and live servers are read in the same way. The log of a live server is read once, in full,
    and each transaction is digested as it arrives.
-4. Memory: 28 bytes for each transaction of either side, and Arrow's memory for the join.
+4. Memory: 29 bytes for each transaction of either side, and Arrow's memory for the join.
 """
 
 from __future__ import annotations
@@ -100,9 +100,12 @@ def _compare(search: ContentSearch, both: tuple[Side, Side], wanted: GtidSet | N
     joined = ours.join(
         theirs, keys=["tsid", "gno"], join_type="inner", left_suffix="_left", right_suffix="_right"
     )
-    is_suspect = _is_suspect(joined)
-    search.agree(_gtids(joined.filter(pc.invert(is_suspect)), names))
-    suspects = _gtids(joined.filter(is_suspect), names)
+    is_whole = pc.and_(joined["is_complete_left"], joined["is_complete_right"])
+    whole = joined.filter(is_whole)
+    is_suspect = _is_suspect(whole)
+    search.agree(_gtids(whole.filter(pc.invert(is_suspect)), names))
+    halves = _gtids(joined.filter(pc.invert(is_whole)), names) - _gtids(whole, names)
+    suspects = _gtids(whole.filter(is_suspect), names) | halves
     if suspects.gtid_count > SUSPECTS_MAX:
         rest = suspects - suspects.first(SUSPECTS_MAX)
         suspects -= rest
@@ -155,7 +158,7 @@ def _ledger(side: Side, wanted: GtidSet | None) -> Iterator[pa.Table]:
 
 def _numbered(rows: pa.Table, tsids: dict[tuple[str, str | None], int]) -> pa.Table:
     """Keep the columns to join and compare; number the TSIDs, in the same way on both sides."""
-    rows = rows.filter(pc.and_(pc.is_valid(rows["gno"]), rows["is_complete"]))
+    rows = rows.filter(pc.is_valid(rows["gno"]))
     uuid_codes, uuids = words_of(rows["uuid"])
     tag_codes, tags = words_of(rows["tag"])
     stride = len(tags) + 1
@@ -171,6 +174,7 @@ def _numbered(rows: pa.Table, tsids: dict[tuple[str, str | None], int]) -> pa.Ta
             "gno": rows["gno"],
             "moment": pc.cast(rows["original_commit_at"], pa.int64()),
             "digest": rows["digest"],
+            "is_complete": rows["is_complete"],
         }
     )
 

@@ -4,13 +4,17 @@
    has the server_id of the file's format description; a received one has that of its origin.
 2. The ledger of a file contains the positions of its transactions. Only the transactions that are
    compared are decoded.
+3. In relay logs, a transaction may begin in one file and end in a later one. The headers then point
+   to the file with the end, and the ledger of the first has it without its end. So a GTID that is
+   in none of the selected files is searched for in the files before them, back to one that has any
+   GTID, and a transaction without an end is read on in the next files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -98,8 +102,16 @@ class FilesCompared:
             previous_gtids_of=lambda number: self._head(number).previous_gtids,
         )
         for span in found.spans:
+            given = []
             for number in range(span.first, span.end):
-                yield from self._groups(number, span.gtids)
+                for group in self._groups(number, span.gtids):
+                    given.append(group.transaction.gtid)
+                    yield group
+            left = span.gtids - GtidSet.of(each for each in given if each is not None)
+            for number in reversed(range(span.first if left else 0)):
+                yield from self._groups(number, left)
+                if pc.any(pc.is_valid(self._rows(number)["gno"])).as_py():
+                    break
 
     def ledgers(self) -> Iterator[pa.Table]:
         """Yield the ledger of each file, with the digests of its transactions."""
@@ -111,16 +123,22 @@ class FilesCompared:
         rows = rows.filter(pa.array(rows_in(rows, wanted)))
         path, decompress = self._paths[number], find_decompressor()
         description = next(read_events(path))
-        for start, end in zip(rows["start"].to_pylist(), rows["end"].to_pylist(), strict=True):
+        columns = (rows[name].to_pylist() for name in ("start", "end", "is_complete"))
+        for start, end, is_complete in zip(*columns, strict=True):
             events: Iterator[Event] = scan_events(
                 read_between(path, start, end),
                 file=path.name,
                 position=start,
                 description=self._head(number).description,
             )
-            yield from group_events(
-                chain((description,), events), wanted, decompress=decompress, bytes_max=BYTES_MAX
+            later = () if is_complete else self._paths[number + 1 :]
+            groups = group_events(
+                chain((description,), events, chain.from_iterable(map(read_events, later))),
+                wanted,
+                decompress=decompress,
+                bytes_max=BYTES_MAX,
             )
+            yield from islice(groups, 1)
 
     def _own(self, number: int) -> Iterator[GtidSet]:
         """Yield the server's own commits, file by file, from a file to the next restart."""

@@ -3,9 +3,11 @@
 1. Of a header, the first 4 KiB are read, and more only if the previous GTIDs are longer.
 2. If a header cannot be read, or has no previous GTIDs, the search treats it as unknown and uses
    other headers. If the search then selects that file, the result contains the file's error.
-3. In relay logs, a transaction may begin in one file and end in the next. Then only the file after
-   both lists its GTID, so the headers point to the second file. A GTID that is not in the selected
-   files is therefore searched for in the file before.
+3. In relay logs, a transaction may begin in one file and end in a later one. Only the file after
+   that lists its GTID, so the headers point to the file with the end. A GTID that is not in the
+   selected files is therefore searched for in the files before, back to one that has any GTID.
+4. A receiver that reconnects requests a half-received transaction again. So the beginning of a
+   transaction is its place only if no file has the whole.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
+
+import pyarrow.compute as pc
 
 from binlog.adapters.ledger_files import ledger_of_file
 from binlog.decode import NEED_MORE_DATA, EventDecoder
@@ -87,6 +91,7 @@ def locate_in_files(
         wanted, file_count=len(paths), previous_gtids_of=looking.previous_gtids_of
     )
     unread = GtidSet.union_of([looking.look_into(span) for span in search.spans])
+    looking.add_halves()
     missing = wanted - search.before_first - looking.found
     may_be_unread = missing & unread
     parts = (
@@ -106,7 +111,7 @@ def locate_in_files(
 
 @dataclass(slots=True)
 class _Looking:
-    """The state of a search: the GTIDs found so far, by file number."""
+    """The state of a search: the GTIDs found so far, and those without an end, by file number."""
 
     paths: Sequence[Path]
     wanted: GtidSet
@@ -114,7 +119,9 @@ class _Looking:
     say: Say
     found: GtidSet = field(default_factory=GtidSet)
     files: dict[int, FilePlaces] = field(default_factory=dict)
-    looked_into: set[int] = field(default_factory=set)
+    half: GtidSet = field(default_factory=GtidSet)
+    halves: dict[int, pa.Table] = field(default_factory=dict)
+    looked_into: dict[int, bool] = field(default_factory=dict)
     errors: dict[int, BinlogError] = field(default_factory=dict)
 
     def previous_gtids_of(self, number: int) -> GtidSet | None:
@@ -129,14 +136,18 @@ class _Looking:
         failed_before = len(self.errors)
         for number in range(span.first, span.end):
             self._look_into_file(number)
-        if not span.gtids <= self.found and span.first:
-            self._look_into_file(span.first - 1)
+        for number in reversed(range(span.first)):
+            if span.gtids <= self.found | self.half or self._look_into_file(number):
+                break
         return span.gtids - self.found if len(self.errors) > failed_before else GtidSet()
 
-    def _look_into_file(self, number: int) -> None:
-        if number in self.looked_into:
-            return
-        self.looked_into.add(number)
+    def _look_into_file(self, number: int) -> bool:
+        """Search one file, once; return whether it has any transaction with a GTID."""
+        if number not in self.looked_into:
+            self.looked_into[number] = self._has_any(number)
+        return self.looked_into[number]
+
+    def _has_any(self, number: int) -> bool:
         path = self.paths[number]
         self.say(path.name)
         try:
@@ -144,20 +155,36 @@ class _Looking:
         except OSError as error:
             what = error.strerror or str(error)
             self.errors[number] = UnreadableBinlog(file=path.name, what=what)
-            return
+            return False
         if ledger.error is not None:
             self.errors[number] = ledger.error
         rows = ledger.rows.filter(rows_in(ledger.rows, self.wanted))
-        if not rows.num_rows:
-            return
+        is_whole = rows["is_complete"]
+        self._add(number, rows.filter(is_whole))
+        if not pc.all(is_whole).as_py():
+            self.halves[number] = rows.filter(pc.invert(is_whole))
+            self.half |= gtids_of(self.halves[number])
+        return bool(pc.any(pc.is_valid(ledger.rows["gno"])).as_py())
+
+    def add_halves(self) -> None:
+        """Add the transactions of which no file has the whole."""
+        for number, rows in self.halves.items():
+            self._add(number, rows)
+
+    def _add(self, number: int, rows: pa.Table) -> None:
+        """Add the rows of one file whose GTIDs were not found before."""
         gtids = gtids_of(rows) - self.found
         if not gtids:
             return
         self.found |= gtids
+        before = self.files.get(number)
         room = self.places_max - sum(len(each.places) for each in self.files.values())
         places = _places_of(rows.slice(0, max(room, 0)))
-        kept = tuple(place for place in places if place.gtid in gtids)
-        self.files[number] = FilePlaces(str(path), gtids, kept)
+        kept = [place for place in places if place.gtid in gtids]
+        if before is not None:
+            gtids |= before.gtids
+            kept = sorted([*before.places, *kept], key=lambda place: place.start)
+        self.files[number] = FilePlaces(str(self.paths[number]), gtids, tuple(kept))
 
     def places(self) -> Iterator[FilePlaces]:
         """Yield the files that contain wanted GTIDs, in the order of the logs."""

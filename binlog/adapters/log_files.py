@@ -8,6 +8,7 @@ incomplete event raises TruncatedBinlog with `in_use` set.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from binlog.adapters.byte_ranges import read_between
@@ -61,16 +62,12 @@ class FileLogs:
         payload is still in memory as a whole. `counts_rows`: see `TransactionFolder`. Transactions
         that are not in the files are omitted. Raises CorruptBinlog, UnsupportedBinlog, OSError.
         """
-        decompress = find_decompressor()
-        of_each_file = (
-            group_events(
-                wanted_events(path, wanted),
-                wanted,
-                decompress=decompress,
-                bytes_max=bytes_max,
-                store=store,
-                counts_rows=counts_rows,
-            )
-            for path in self._paths
+        groups = group_events(
+            chain.from_iterable(wanted_events(path, wanted) for path in self._paths),
+            wanted,
+            decompress=find_decompressor(),
+            bytes_max=bytes_max,
+            store=store,
+            counts_rows=counts_rows,
         )
-        return first_groups(of_each_file, wanted)
+        return first_groups(groups, wanted)

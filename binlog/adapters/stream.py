@@ -197,7 +197,7 @@ class ServerLogs:
                 store=store,
                 counts_rows=counts_rows,
             )
-            yield from first_groups([groups], wanted)
+            yield from first_groups(groups, wanted)
 
     def _bounds(self, bytes_max: int) -> RequestLimits:
         return RequestLimits.start(

@@ -356,7 +356,7 @@ class ContentSearch:
             }
             left = wanted - GtidSet.of(known)
             try:
-                sides.append(known | dict(_each_version(logs.groups_of(left) if left else ())))
+                sides.append(known | _versions(logs.groups_of(left) if left else ()))
             except BinlogError as error:
                 self.note(Unread(logs.name, str(error)))
                 return GtidSet()
@@ -385,6 +385,15 @@ def _each_version(groups: Iterable[EventGroup]) -> Iterator[tuple[Gtid, Version]
     for group in groups:
         if group.transaction.gtid is not None:
             yield group.transaction.gtid, Version.of(group)
+
+
+def _versions(groups: Iterable[EventGroup]) -> dict[Gtid, Version]:
+    """Return the last whole version of each GTID; one without its end if there is no other."""
+    found: dict[Gtid, Version] = {}
+    for gtid, version in _each_version(groups):
+        if version.transaction.is_complete or gtid not in found:
+            found[gtid] = version
+    return found
 
 
 def _sizes() -> Iterator[int]:

@@ -11,7 +11,8 @@ import sys
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from functools import partial
-from itertools import islice
+from itertools import groupby, islice
+from pathlib import Path
 
 from binlog.adapters.log_files import FileLogs, read_file_head
 from binlog.adapters.row_transactions import (
@@ -55,20 +56,25 @@ class PlacedTransactions:
             yield from ((0, group) for group in groups)
             return
         FileLogs(source)  # rejects two files of one name
-        for path in source:
-            if not is_large(path):
-                groups = FileLogs([path]).events_of(wanted, store=Spooled, counts_rows=False)
+        for large, paths in groupby(source, key=is_large):
+            if large:
+                for path in paths:
+                    yield from self._of_large(path)
+            else:  # relay logs are read together: a transaction may begin in one, end in the next
+                groups = FileLogs(paths).events_of(wanted, store=Spooled, counts_rows=False)
                 yield from ((0, group) for group in groups)
-                continue
-            log = RowLog(path, read_file_head(path), partial(self._described, path.name))
-            self.row_logs.append(log)
-            with closing(log):
-                for found in log.transactions(wanted):
-                    if isinstance(found, OtherRange):
-                        groups = groups_between(path, found, wanted, store=Spooled)
-                        yield from ((0, group) for group in groups)
-                    else:
-                        yield len(self.row_logs) - 1, found
+
+    def _of_large(self, path: Path) -> Iterator[tuple[int, EventGroup | RowTransaction]]:
+        log = RowLog(path, read_file_head(path), partial(self._described, path.name))
+        self.row_logs.append(log)
+        wanted = self.run.wanted
+        with closing(log):
+            for found in log.transactions(wanted):
+                if isinstance(found, OtherRange):
+                    groups = groups_between(path, found, wanted, store=Spooled)
+                    yield from ((0, group) for group in groups)
+                else:
+                    yield len(self.row_logs) - 1, found
 
     def rows_of(self, log: int, first: int, end: int) -> Iterator[LoggedRows]:
         """Yield the row events of a transaction that was yielded with its place.

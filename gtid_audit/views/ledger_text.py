@@ -177,7 +177,7 @@ def _facts(summary: LedgerSummary) -> Iterator[tuple[str, RenderableType]]:
     yield "largest", _largest(summary)
     remarks = {
         "without GTID": summary.anonymous,
-        "whose end is missing": summary.incomplete,
+        "whose end is not in the same file": summary.incomplete,
         "with a statement that ended in an error on its source": summary.with_errors,
     }
     for what, count in remarks.items():

@@ -130,7 +130,7 @@ def _places(places: Iterable[TransactionPlace]) -> RenderableType:
         grid.add_column(justify="right", no_wrap=True)
     grid.add_row("GTID", "from byte", "to", "", style=QUIET)
     for place in places:
-        note = "" if place.is_complete else "its end is missing"
+        note = "" if place.is_complete else "its end is not in this file"
         grid.add_row(str(place.gtid), str(place.start), str(place.end), Text(note, style="yellow"))
     return grid
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from binlog.adapters.compression import find_decompressor
@@ -30,17 +31,13 @@ class MemoryLogs:
     def events_of(
         self, wanted: GtidSet, *, bytes_max: int = BYTES_MAX, store: MakeStore | None = None
     ) -> Iterator[EventGroup]:
-        of_each_file = (
-            group_events(
-                scan_events(self._chunks(data), file=file),
-                wanted,
-                decompress=self.decompress,
-                bytes_max=bytes_max,
-                store=store,
-            )
-            for file, data in self.files.items()
+        events = chain.from_iterable(
+            scan_events(self._chunks(data), file=file) for file, data in self.files.items()
         )
-        return first_groups(of_each_file, wanted)
+        groups = group_events(
+            events, wanted, decompress=self.decompress, bytes_max=bytes_max, store=store
+        )
+        return first_groups(groups, wanted)
 
     def _chunks(self, data: bytes) -> Iterator[bytes]:
         for at in range(0, len(data), self.chunk_bytes):

@@ -178,6 +178,45 @@ def test_a_transaction_over_two_relay_logs_is_found_where_it_begins(tmp_path: Pa
     assert [place.is_complete for place in held.places] == [False]
 
 
+def test_a_transaction_over_many_relay_logs_is_found_where_it_begins(tmp_path: Path) -> None:
+    """A receiver that requests by position, restarted again and again within one transaction."""
+    logs = [_log(GtidSet(), 1), *(_log(_gtids(1)) for _ in range(3)), _log(_gtids(1, 2), 3)]
+    logs[0].gtid(2)
+    logs[0].query("BEGIN")
+    for log in logs[1:3]:
+        log.query("INSERT INTO t VALUES (1)")
+    logs[3].xid()
+    paths = [tmp_path / f"relay.{number:06}" for number in range(len(logs))]
+    for path, log in zip(paths, logs, strict=True):
+        path.write_bytes(bytes(log))
+    found = locate_in_files(paths, _gtids(2, 3))
+    held, later = found.files
+    assert Path(held.file).name == "relay.000000"
+    assert [(str(place.gtid), place.is_complete) for place in held.places] == [(f"{A}:2", False)]
+    assert (later.gtids, found.absent) == (_gtids(3), ())
+    [missing] = locate_in_files(paths, _gtids(4)).absent
+    assert missing == (Absence.IN_NO_FILE, _gtids(4))
+
+
+def test_the_begin_of_a_transaction_is_its_place_only_if_no_file_has_the_whole(
+    tmp_path: Path,
+) -> None:
+    """The first file is read in any case, because of the other GTID."""
+    first = _log(GtidSet(), 1)
+    first.gtid(2)
+    first.gtid(3)
+    paths = [tmp_path / f"relay.{number:06}" for number in (1, 2)]
+    paths[0].write_bytes(bytes(first))
+    paths[1].write_bytes(bytes(_log(_gtids(1), 2)))
+    found = locate_in_files(paths, _gtids(1, 2, 3))
+    assert [
+        (Path(each.file).name[-1], str(place.gtid)[-1], place.is_complete)
+        for each in found.files
+        for place in each.places
+    ] == [("1", "1", True), ("1", "3", False), ("2", "2", True)]
+    assert [each.gtids for each in found.files] == [_gtids(1, 3), _gtids(2)]
+
+
 def test_a_transaction_sent_again_is_found_once(tmp_path: Path) -> None:
     """A receiver that was cut off in the middle gets the whole of it again, in its next file."""
     first = _log(GtidSet(), 1)

@@ -14,6 +14,7 @@ from binlog.adapters.log_files import FileLogs
 from binlog.errors import BinlogMisuse, CorruptBinlog, LimitExceeded
 from binlog.event_types import EventType
 from binlog.events import ChecksumAlgorithm, Event, Heartbeat
+from binlog.header import FLAG_RELAY_LOG
 from binlog.scan import DumpDecoder, EventGroup, read_head
 from binlog.transactions import TransactionKind
 from gtid import Gtid, GtidSet, Tsid
@@ -93,10 +94,57 @@ def test_a_transaction_that_never_ends_is_given_as_it_is() -> None:
     log.query("CREATE TABLE t (a INT)")
     log.gtid(3)
     log.query("BEGIN")
-    cut, whole, last = groups_of(log, 1, 2, 3)
-    assert [each.transaction.is_complete for each in (cut, whole, last)] == [False, True, False]
+    whole, cut, last = groups_of(log, 1, 2, 3)
+    assert [each.transaction.is_complete for each in (whole, cut, last)] == [True, False, False]
+    assert [str(each.transaction.gtid) for each in (cut, last)] == [f"{UUID_A}:{n}" for n in (1, 3)]
     assert kinds_of(cut) == kinds_of(last) == [EventType.GTID, EventType.QUERY]
     assert groups_of(log, 2) == [whole]
+
+
+def test_of_a_transaction_that_was_received_again_the_whole_is_given() -> None:
+    log = Log(flags=FLAG_RELAY_LOG)
+    for statements in (["INSERT INTO t VALUES (1)"], []):  # a receiver that was cut off, twice
+        log.gtid(1)
+        for sql in ["BEGIN", *statements]:
+            log.query(sql)
+    [half] = groups_of(log, 1, 2)
+    assert not half.transaction.is_complete
+    assert len(half.events) == 3, "the longest"
+    log.gtid(1)
+    for sql in ("BEGIN", "INSERT INTO t VALUES (1)", "COMMIT"):
+        log.query(sql)
+    log.gtid(2)
+    log.query("CREATE TABLE t (a INT)")
+    assert [(len(each.events), each.transaction.is_complete) for each in groups_of(log, 1, 2)] == [
+        (4, True),
+        (2, True),
+    ]
+
+
+def parts_over_files(*, flags: int) -> MemoryLogs:
+    """A transaction that begins in one file and ends in the third."""
+    logs = [Log(flags=flags) for _ in range(3)]
+    logs[0].gtid(1)
+    logs[0].query("BEGIN")
+    for log in logs[1:]:  # behind the receiver's description comes that of its source
+        log.description(version="9.7.4", checksum=True)
+    logs[1].query("INSERT INTO t VALUES (1)")
+    logs[2].xid()
+    logs[2].gtid(2)
+    logs[2].query("CREATE TABLE t (a INT)")
+    return MemoryLogs({f"log.{number}": bytes(log) for number, log in enumerate(logs)})
+
+
+@pytest.mark.parametrize("flags", [FLAG_RELAY_LOG, 0])
+def test_a_transaction_goes_on_in_the_next_relay_log_but_not_in_the_next_binary_log(
+    flags: int,
+) -> None:
+    wanted = GtidSet.parse(f"{UUID_A}:1-2")
+    found = {
+        str(each.transaction.gtid)[-1]: (len(each.events), each.transaction.is_complete)
+        for each in parts_over_files(flags=flags).events_of(wanted)
+    }
+    assert found == {"1": (4, True) if flags else (2, False), "2": (2, True)}
 
 
 def test_what_stands_between_groups_belongs_to_none() -> None:

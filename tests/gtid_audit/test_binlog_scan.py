@@ -241,7 +241,7 @@ def test_a_page_draws_time_and_counts_rows_by_table(capsys: Said) -> None:
     assert "… and 2 others" in said
     assert "12 transactions without GTID" in said
     assert "1 transaction with a statement that ended in an error on its source" in said
-    assert "1 transaction whose end is missing" in said
+    assert "1 transaction whose end is not in the same file" in said
 
 
 def twelve_tables_over_an_hour(change: dict[str, Any]) -> FileLedger:

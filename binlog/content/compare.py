@@ -49,6 +49,7 @@ This module is pure: adapters read the transactions. compared_parts.py compares 
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
@@ -123,6 +124,26 @@ class Version:
         A source older than 8.0.1 passes no time on, and a later replica then writes 0.
         """
         return self.transaction.original_commit_timestamp or None
+
+
+def each_version(groups: Iterable[EventGroup]) -> Iterator[tuple[Gtid, Version]]:
+    """Yield the transactions that have a GTID, in the order of the log."""
+    for group in groups:
+        if group.transaction.gtid is not None:
+            yield group.transaction.gtid, Version.of(group)
+
+
+def whole_versions(groups: Iterable[EventGroup]) -> dict[Gtid, Version]:
+    """Return the last whole version of each GTID; one without its end if there is no other.
+
+    A receiver that was disconnected within a transaction requests it again. Then its relay logs
+    have the first half of it and, before or behind that, the whole.
+    """
+    found: dict[Gtid, Version] = {}
+    for gtid, version in each_version(groups):
+        if version.transaction.is_complete or gtid not in found:
+            found[gtid] = version
+    return found
 
 
 @dataclass(frozen=True, slots=True)

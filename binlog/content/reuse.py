@@ -56,6 +56,8 @@ from binlog.content.compare import (
     Comparison,
     Version,
     compare_versions,
+    each_version,
+    whole_versions,
 )
 from binlog.content.server_starts import ServerStart
 from binlog.errors import BinlogError
@@ -289,7 +291,7 @@ class ContentSearch:
             first = GtidSet()
             wanted = run | beside if logs.has_each_once else run
             try:
-                for gtid, version in _each_version(logs.groups_of(wanted)):
+                for gtid, version in each_version(logs.groups_of(wanted)):
                     read[gtid] = version
                     first |= GtidSet.of(gtid) & run
                     if first.gtid_count == FIRST_COMPARED:
@@ -356,7 +358,7 @@ class ContentSearch:
             }
             left = wanted - GtidSet.of(known)
             try:
-                sides.append(known | _versions(logs.groups_of(left) if left else ()))
+                sides.append(known | whole_versions(logs.groups_of(left) if left else ()))
             except BinlogError as error:
                 self.note(Unread(logs.name, str(error)))
                 return GtidSet()
@@ -379,21 +381,6 @@ class ContentSearch:
             unread=tuple(self._unread),
             is_cut=self._is_cut,
         )
-
-
-def _each_version(groups: Iterable[EventGroup]) -> Iterator[tuple[Gtid, Version]]:
-    for group in groups:
-        if group.transaction.gtid is not None:
-            yield group.transaction.gtid, Version.of(group)
-
-
-def _versions(groups: Iterable[EventGroup]) -> dict[Gtid, Version]:
-    """Return the last whole version of each GTID; one without its end if there is no other."""
-    found: dict[Gtid, Version] = {}
-    for gtid, version in _each_version(groups):
-        if version.transaction.is_complete or gtid not in found:
-            found[gtid] = version
-    return found
 
 
 def _sizes() -> Iterator[int]:

@@ -1,5 +1,6 @@
 """`repair plan`: reads and evaluates servers, and writes the repair. It changes no server."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
     from gtid_audit.operands.cluster_to_read import ClusterToRead
     from topology.policy import Policy
 
-Dsns = Annotated[
+Servers = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="DSN...", help="Two or more servers, as for audit."),
+]
+TwoServers = Annotated[
     tuple[str, str] | None,
     typer.Option("--pair", metavar="DSN_A DSN_B", help="Plan repairs of these two servers."),
 ]
@@ -50,8 +55,9 @@ OneDatabase = Annotated[
 
 
 def plan(
+    dsns: Servers = None,
     *,
-    pair: Dsns = None,
+    pair: TwoServers = None,
     fleet: OptionalFleetFile = None,
     cluster: OneCluster = None,
     out: Annotated[
@@ -91,9 +97,10 @@ def plan(
     choices = _choices(strategy or ())
     earlier = wanted_by(again) if again is not None else PlanRequest()
     flags = _flags(ask_password, timeout, content, allow_uuid, accepted)
-    _check(pair, fleet, cluster, is_of_pair=any(not each.endswith("content") for each in flags))
+    servers = _servers(dsns or (), pair, fleet)
+    _check(fleet, cluster, is_of_dsns=any(not each.endswith("content") for each in flags))
     policy = policy_of(allow_uuid or (), accepted or ())
-    to_read = _cluster(pair, fleet, cluster, ask=ask_password, timeout=timeout, policy=policy)
+    to_read = _cluster(servers, fleet, cluster, ask=ask_password, timeout=timeout, policy=policy)
     with progress() as line:
         is_wanted = to_read.policy.definitions if definitions is None else definitions
         scope = scope_of(table, database)
@@ -104,7 +111,7 @@ def plan(
         wanted = still.and_typed(choices, finding)
         planned = make_plan(read, choices=wanted.choices, finding_ids=wanted.only, say=line.say)
     flags += flags_of(definitions, table, database)
-    command = command_line(pair, fleet, cluster, wanted, flags=flags, out=out)
+    command = command_line(servers, fleet, cluster, wanted, flags=flags, out=out)
     plan = repeatable(planned.plan, wanted, command, read.targets)
     planned = replace(planned, plan=plan)
     for text in planned.unread_events:
@@ -119,8 +126,22 @@ def plan(
     return planned.status
 
 
+def _servers(
+    dsns: Sequence[str], pair: tuple[str, str] | None, fleet: Path | None
+) -> tuple[str, ...]:
+    """Return the DSNs; none with a fleet file. Raises UsageProblem unless one of them is given."""
+    if sum((bool(dsns), pair is not None, fleet is not None)) != 1:
+        raise UsageProblem(
+            "repair plan needs either --pair DSN_A DSN_B or --fleet FILE, or the DSNs of all"
+            " servers"
+        )
+    if len(dsns) == 1:
+        raise UsageProblem("repair plan needs the DSNs of at least two servers")
+    return pair or tuple(dsns)
+
+
 def _cluster(
-    pair: tuple[str, str] | None,
+    dsns: tuple[str, ...],
     fleet: Path | None,
     cluster: str | None,
     *,
@@ -128,28 +149,23 @@ def _cluster(
     timeout: str | None,
     policy: "Policy",
 ) -> "ClusterToRead":
-    """Return the cluster that the operands select; `policy` is that of a pair."""
-    from gtid_audit.operands.cluster_of_dsns import pair_to_read
+    """Return the cluster that the operands select; `policy` is that of DSNs."""
+    from gtid_audit.operands.cluster_of_dsns import cluster_of_dsns
     from gtid_audit.operands.load_fleet import cluster_to_read
 
-    if pair is not None:
-        return pair_to_read(*pair, ask=ask, seconds_max=seconds_of(timeout), policy=policy)
-    assert fleet is not None, "one of the two was given"
+    if fleet is None:
+        return cluster_of_dsns(dsns, ask=ask, seconds_max=seconds_of(timeout), policy=policy)
     assert cluster is not None, "given with the fleet file"
     return cluster_to_read(fleet, cluster)
 
 
-def _check(
-    pair: tuple[str, str] | None, fleet: Path | None, cluster: str | None, *, is_of_pair: bool
-) -> None:
+def _check(fleet: Path | None, cluster: str | None, *, is_of_dsns: bool) -> None:
     """Raise UsageProblem unless the operands select one cluster, with options that fit."""
-    if (pair is None) == (fleet is None):
-        raise UsageProblem("repair plan needs either --pair DSN_A DSN_B or --fleet FILE")
     if (fleet is None) != (cluster is None):
         raise UsageProblem("--fleet and --cluster must be used together: a plan is for one cluster")
-    if fleet is not None and is_of_pair:
+    if fleet is not None and is_of_dsns:
         raise UsageProblem(
-            "--ask-password, --timeout, --allow-uuid and --accepted are for --pair; set them in the"
+            "--ask-password, --timeout, --allow-uuid and --accepted are for DSNs; set them in the"
             " fleet file"
         )
 

@@ -40,6 +40,16 @@ def servers_to_read(
     return _to_read(SERVERS, targets_of(dsns, accounts_of_user(ask=ask)), seconds_max, policy)
 
 
+def cluster_of_dsns(
+    dsns: Sequence[str], *, ask: bool, seconds_max: float | None, policy: Policy
+) -> ClusterToRead:
+    """Return two servers as a pair, more of them as they are. Raises as the functions above."""
+    if len(dsns) == 2:  # noqa: PLR2004 - a pair
+        first, second = dsns
+        return pair_to_read(first, second, ask=ask, seconds_max=seconds_max, policy=policy)
+    return servers_to_read(dsns, ask=ask, seconds_max=seconds_max, policy=policy)
+
+
 def found_from(
     starts: ClusterToRead, *, say: Callable[[str], None]
 ) -> "tuple[ClusterToRead, Discovery]":

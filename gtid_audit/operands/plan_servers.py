@@ -89,15 +89,14 @@ class PlanServers:
         return replace(self, fleet=_absolute(self.fleet), admin=_absolute(self.admin))
 
     def to_read(self, cluster: str) -> ClusterToRead:
-        """Return the cluster to audit: one of the fleet file, or two servers without a policy.
+        """Return the cluster to audit: one of the fleet file, or the servers without a policy.
 
         Raises UsageProblem, InventoryProblem.
         """
         if self.fleet is None:
-            from gtid_audit.operands.cluster_of_dsns import pair_to_read
+            from gtid_audit.operands.cluster_of_dsns import cluster_of_dsns
 
-            first, second = self.dsns
-            return pair_to_read(first, second, ask=self.ask, seconds_max=None, policy=Policy())
+            return cluster_of_dsns(self.dsns, ask=self.ask, seconds_max=None, policy=Policy())
         from gtid_audit.operands.load_fleet import cluster_to_read
 
         return cluster_to_read(Path(self.fleet), cluster)

@@ -175,7 +175,7 @@ def _left_out(written: Mapping[str, Any]) -> Mapping[str, GtidSet]:
 
 
 def command_line(
-    pair: tuple[str, str] | None,
+    dsns: tuple[str, ...],
     fleet: Path | None,
     cluster: str | None,
     wanted: PlanRequest,
@@ -185,8 +185,8 @@ def command_line(
 ) -> str:
     """Return the command that plans again: with --again, or with all choices as options."""
     words = ["gtid-audit", "repair", "plan"]
-    if pair is not None:
-        words += ["--pair", *pair]
+    if dsns:
+        words += ["--pair", *dsns] if len(dsns) == 2 else dsns  # noqa: PLR2004 - a pair
     if fleet is not None:
         words += ["--fleet", str(fleet)]
     if cluster is not None:

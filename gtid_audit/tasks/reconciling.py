@@ -132,7 +132,7 @@ class Reconciling:
         directory = self.plans / f"{cluster.replace('/', '_')}-{planned.plan.id}"
         dsns, fleet = self.servers.dsns, self.servers.fleet
         command = command_line(
-            (dsns[0], dsns[1]) if fleet is None else None,
+            dsns if fleet is None else (),
             None if fleet is None else Path(fleet),
             None if fleet is None else cluster,
             wanted,

@@ -214,7 +214,7 @@ class _Filled:
             case "{servers}":
                 return servers.selection or self._all_servers()
             case "{plan}":
-                return servers.selection or ("--pair", *self._two_servers())
+                return servers.selection or self._planned_servers()
             case "{schema}":
                 return self._schema()
         if word.startswith("{"):
@@ -235,11 +235,14 @@ class _Filled:
             raise _NoValue
         return dsns
 
-    def _two_servers(self) -> tuple[str, ...]:
+    def _planned_servers(self) -> tuple[str, ...]:
+        """Return all servers; of too many for a command, the two of the finding."""
         dsns = tuple(self._servers.dsns.values())
-        if len(dsns) == _PAIR:
+        if _PAIR < len(dsns) <= SERVERS_MAX:
             return dsns
-        return self._dsn(self._finding.source), self._dsn(self._finding.replica)
+        if len(dsns) != _PAIR:
+            dsns = (self._dsn(self._finding.source), self._dsn(self._finding.replica))
+        return ("--pair", *dsns)
 
     def _shown_set(self) -> str:
         if not self._gtids:

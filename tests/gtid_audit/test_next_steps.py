@@ -164,13 +164,18 @@ def test_further_codes_add_their_first_command() -> None:
     ]
 
 
-def test_a_plan_is_for_two_servers() -> None:
+def test_a_plan_is_for_all_servers_of_the_audit() -> None:
     backwards = replace(a_finding("E1", SOME), source="b", replica="a")
     assert parsed(steps_of(backwards)[-1])["pair"] == (DSN_A, DSN_B)
     three = replace(SERVERS, dsns={"c": "audit@c:3", **NAMES})
-    assert parsed(steps_of(backwards, servers=three)[-1])["pair"] == (DSN_B, DSN_A)
     alone = replace(backwards, source=None)
-    assert len(steps_of(alone, servers=three)) == 1
+    for found in (backwards, alone):
+        planned = parsed(steps_of(found, servers=three)[-1])
+        assert planned["dsns"] == ("audit@c:3", DSN_A, DSN_B)
+        assert planned["pair"] is None
+    many = replace(SERVERS, dsns={**{f"s{at}": f"audit@s{at}:1" for at in range(7)}, **NAMES})
+    assert parsed(steps_of(backwards, servers=many)[-1])["pair"] == (DSN_B, DSN_A)
+    assert len(steps_of(alone, servers=many)) == 1
 
 
 def test_a_consumer_is_in_a_fleet_file() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from compose import faults
-from compose.native.shapes import Pair
+from compose.native.shapes import Pair, Topology
 from tests.gtid_audit.build import run_cli
 from tests.gtid_audit.shown_commands import PROGRAM
 
@@ -55,6 +56,31 @@ def test_the_next_steps_of_a_finding_run(
             assert done.returncode == 0
             assert table in done.stdout
     assert (tmp_path / "plan" / "RUNBOOK.md").exists()
+
+
+def test_three_servers_are_planned_and_repaired_as_they_were_audited(
+    star97: Topology, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan of two of them would not know whether the third one has the transaction."""
+    monkeypatch.chdir(tmp_path)
+    star97["source"].execute("CREATE DATABASE errant", "CREATE TABLE errant.t (id INT PRIMARY KEY)")
+    star97.settle()
+    star97["replica1"].execute("INSERT INTO errant.t VALUES (1)")
+    dsns = [each.dsn for each in star97.servers.values()]
+    report = run_cli("audit", *dsns)
+    assert report.returncode == 2, report.stdout
+    plan = commands_in(report.stdout)[-1]
+    assert plan == ["repair", "plan", *dsns, "--out", "plan"]
+    done = run_cli(*plan, "--strategy", "E1=redo_on_source")
+    assert (done.returncode, done.stderr) == (0, "")
+    document = json.loads((tmp_path / "plan" / "plan.json").read_text())
+    assert shlex.split(document["command"])[3:] == [*dsns, "--again", "plan"]
+    again = run_cli(*shlex.split(document["command"])[1:], "--json")
+    assert json.loads(again.stdout)["id"] == document["id"]
+    applied = run_cli("repair", "apply", "plan", "--yes")
+    assert applied.returncode == 0, applied.stdout + applied.stderr
+    assert run_cli("audit", *dsns).returncode == 0
+    assert {each.value("COUNT(*) FROM errant.t") for each in star97.servers.values()} == {1}
 
 
 def test_what_a_report_asks_for_is_enough(pair97: Pair) -> None:

@@ -190,7 +190,7 @@ def test_what_is_no_plan_is_refused(tmp_path: Path, text: str) -> None:
 def test_the_command_line_is_whole() -> None:
     wanted = PlanRequest({"H1": "refetch", "E1": "inject_empty"}, ("f-1",))
     spelled = command_line(
-        None, Path("my fleet.yaml"), "c1", wanted, flags=["--no-content"], out=None
+        (), Path("my fleet.yaml"), "c1", wanted, flags=["--no-content"], out=None
     )
     assert shlex.split(spelled)[3:] == [
         *("--fleet", "my fleet.yaml", "--cluster", "c1", "--no-content"),
@@ -198,6 +198,8 @@ def test_the_command_line_is_whole() -> None:
     ]
     short = command_line(("a", "b"), None, None, wanted, flags=[], out=Path("plan 1"))
     assert shlex.split(short)[3:] == ["--pair", "a", "b", "--again", "plan 1"]
+    three = command_line(("a", "b", "c"), None, None, wanted, flags=[], out=Path("plan"))
+    assert shlex.split(three)[3:] == ["a", "b", "c", "--again", "plan"]
 
 
 def test_a_server_reached_by_a_socket_is_repaired_by_it() -> None:

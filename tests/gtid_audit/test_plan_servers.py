@@ -27,7 +27,7 @@ def made_by(*, pair: bool, out: Path | None) -> WrittenPlan:
     wanted = PlanRequest({"E1": "inject_empty"}, only=("f-1",))
     if pair:
         return plan(command_line(DSNS, None, None, wanted, flags=FLAGS, out=out))
-    return plan(command_line(None, Path("fleet.yaml"), "orders", wanted, flags=(), out=out))
+    return plan(command_line((), Path("fleet.yaml"), "orders", wanted, flags=(), out=out))
 
 
 @pytest.mark.parametrize("out", [None, Path("plan-1")])

@@ -59,6 +59,7 @@ PLAIN: dict[str, Any] = {
 
 _NO_COMMAND = "Missing command."
 PROGRAM = "gtid-audit"
+HELP_COLUMNS = 100  # or those of the terminal, if it has fewer
 
 
 app = typer.Typer(
@@ -68,7 +69,7 @@ app = typer.Typer(
     " Every option can be set in the environment: --timeout by GTID_AUDIT_TIMEOUT, or by"
     " GTID_AUDIT_PAIR_TIMEOUT for `pair` alone.",
     no_args_is_help=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": HELP_COLUMNS},
     **(PLAIN | {"add_completion": True}),
 )
 

@@ -65,7 +65,7 @@ def apply(
     json_lines: JsonLines = False,
     as_json: AsJson = False,
 ) -> int:
-    """Run the scripts of a plan in order, and compare the servers with its simulation after each.
+    """Run the scripts of a plan, and compare the servers with its simulation after each.
 
     The servers are those of the command that made the plan, unless DSNs or a fleet file are given.
 

@@ -91,7 +91,7 @@ def audit(
     allow_uuid: AllowedUuids = None,
     accepted: Accepted = None,
 ) -> int:
-    """Audit a fleet by the policy of its fleet file, the servers of DSNs, or what was stored.
+    """Audit a fleet by its fleet file, the servers of DSNs, or what was stored.
 
     --offline audits servers that gtid-audit cannot reach, from the output of their statements.
     """

@@ -29,7 +29,7 @@ Start = Annotated[
     ),
 ]
 Archive = Annotated[
-    list[str], typer.Argument(metavar="PATH...", help="Files, a directory, an index, or a glob.")
+    list[str], typer.Argument(metavar="PATH", help="Files, a directory, an index, or a glob.")
 ]
 
 

@@ -29,7 +29,7 @@ _PARQUET: Final = ".parquet"
 
 Sources = Annotated[
     list[str],
-    typer.Argument(metavar="PATH...", help="Files, directories, globs; or a server's DSN."),
+    typer.Argument(metavar="PATH", help="Files, directories, globs; or a server's DSN."),
 ]
 Format = Annotated[
     str | None,

@@ -206,7 +206,7 @@ def update(
 
 
 def delete(
-    tables: Annotated[list[str], typer.Argument(metavar="TABLE...", help="schema.table")],
+    tables: Annotated[list[str], typer.Argument(metavar="TABLE", help="schema.table")],
     *,
     store: Store = None,
     server: TrackedServer = None,

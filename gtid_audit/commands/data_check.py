@@ -46,12 +46,16 @@ def check_data(
     databases: _Databases = None,
     record: _Record = None,
     pause: Annotated[
-        float, typer.Option("--pause", min=0.0, help="Seconds to wait after each part.")
+        float,
+        typer.Option(
+            "--pause", metavar="SECONDS", min=0.0, help="Seconds to wait after each part."
+        ),
     ] = 0.0,
     threads: Annotated[
         int,
         typer.Option(
             "--threads-running-max",
+            metavar="NUMBER",
             min=1,
             help="Wait while one of the servers has more running threads.",
         ),
@@ -60,6 +64,7 @@ def check_data(
         float,
         typer.Option(
             "--behind-max",
+            metavar="SECONDS",
             min=0.0,
             help="How many seconds to wait for a replica that is behind.",
         ),

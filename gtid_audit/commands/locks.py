@@ -12,7 +12,7 @@ from gtid_audit.output_form import form_of
 Dsns = Annotated[
     list[str],
     typer.Argument(
-        metavar="DSN...", help="Servers: user@host:port or mysql://user@host:port/?option=value"
+        metavar="DSN", help="Servers: user@host:port or mysql://user@host:port/?option=value"
     ),
 ]
 
@@ -25,7 +25,7 @@ def locks(
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
 ) -> int:
-    """Show which sessions and appliers wait for a lock, who holds it, and what ends the wait.
+    """Show who waits for a lock, who holds it, and what ends the wait.
 
     Exit status: 0 no session waits; 1 one waits; 3 something could not be read, or the server does
     not show who holds a lock.

@@ -9,7 +9,7 @@ WantedSet: TypeAlias = Annotated[
 ]
 LogSources: TypeAlias = Annotated[
     list[str],
-    typer.Argument(metavar="SOURCE...", help="Files, a directory, a glob; or a server's DSN."),
+    typer.Argument(metavar="SOURCE", help="Files, a directory, a glob; or a server's DSN."),
 ]
 TrackedServer: TypeAlias = Annotated[
     str | None,

@@ -43,7 +43,10 @@ def completion(
     *,
     as_json: AsJson = False,
 ) -> int:
-    """Print the completion script of a shell; for bash: source <(gtid-audit completion bash)."""
+    """Print the completion script of a shell.
+
+    For bash: source <(gtid-audit completion bash).
+    """
     root = context.find_root()
     script = _script_of(root.command, root.info_name or "", shell)
     if as_json:

@@ -26,7 +26,7 @@ class EngineChoice(Enum):
 Dsns: TypeAlias = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="DSN...", help="Servers: user@host:port or mysql://user@host:port/?option=value"
+        metavar="DSN", help="Servers: user@host:port or mysql://user@host:port/?option=value"
     ),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write one JSON document.")]

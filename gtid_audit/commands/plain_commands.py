@@ -117,6 +117,9 @@ def _prepared(parameters: Sequence[Any], ctx: Any) -> list[Any]:  # noqa: ANN401
             if annotation in _TAKEN_AS_TYPED:
                 converter = _Converter(annotation)
                 setattr(each, "get_runtime_param", lambda made=converter: made)  # noqa: B010
+        if isinstance(each, TyperArgument):
+            # Typer prints the Python type, for example `DSN <list[str]>`.
+            setattr(each, "display_type_rich", lambda ctx: None)  # noqa: ARG005, B010
         if isinstance(each, TyperOption):
             where = () if each.name in GLOBAL else path
             each.envvar = variables_of(where, max(each.opts, key=len)) or None

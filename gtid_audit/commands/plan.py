@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Servers = Annotated[
     list[str] | None,
-    typer.Argument(metavar="DSN...", help="Two or more servers, as for audit."),
+    typer.Argument(metavar="DSN", help="Two or more servers, as for audit."),
 ]
 TwoServers = Annotated[
     tuple[str, str] | None,

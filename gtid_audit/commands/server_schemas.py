@@ -51,7 +51,7 @@ def versions(
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
 ) -> int:
-    """Show which DDL each server has received and applied, and a digest of its definitions.
+    """Show the DDL that each server has received and applied, and a digest of definitions.
 
     Exit status: 0 all definitions are alike, and no server is more than one DDL transaction behind;
     1 they differ; 3 something could not be read, or the account may not see all definitions.

@@ -45,7 +45,7 @@ def trace(
     ask_password: AskPassword = False,
     timeout: ServerSeconds = None,
 ) -> int:
-    """Follow an error of replication to its cause: the thread, the transaction, logs, and DDL.
+    """Follow an error of replication to its cause: thread, transaction, logs, and DDL.
 
     Exit status: 0 no thread is stopped with an error; 2 one is; 3 something could not be read, and
     no error was found.

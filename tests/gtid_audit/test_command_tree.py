@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -10,7 +11,7 @@ import pytest
 import typer
 
 from gtid_audit import optional_packages
-from gtid_audit.cli import app, run
+from gtid_audit.cli import HELP_COLUMNS, app, run
 from gtid_audit.commands.command_tree import described_commands, global_options
 from gtid_audit.commands.environment_names import NOT_FROM_ENVIRONMENT, SHARED, variables_of
 from gtid_audit.described_commands import DescribedCommand
@@ -64,6 +65,22 @@ FORMATTED: Final = {
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_every_command_has_json(command: DescribedCommand) -> None:
     assert command.has_option("--json")
+
+
+def test_help_names_no_type_of_python_and_fits_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    for path in {(), *(each.path[:-1] for each in COMMANDS.values())} | {
+        each.path for each in COMMANDS.values()
+    }:
+        assert run([*path, "--help"]) == 0
+        said = capsys.readouterr().out
+        assert not re.search(r"<(str|list|int|float|path|bool)", said), path
+        assert "...]..." not in said, path
+        assert max(map(len, said.splitlines())) <= HELP_COLUMNS
+        listed = said.partition("\nCommands:\n")[2]
+        assert not re.search(r"\.\.\.$", listed, re.MULTILINE), f"a summary is cut: {path}"
 
 
 def test_each_command_connects_or_is_offline() -> None:

@@ -34,6 +34,7 @@ from repair.model.missing_on import (
     passed_on_by_group,
     where_to_redo,
 )
+from repair.model.replication_model import ModelServer
 from repair.model.strategy_case import Case, Outcome, Proposal, Refusal
 from repair.scripts.replay_texts import CannotSave, check_plain
 from repair.strategies.resuming import misfits_when_resumed, resuming_actions
@@ -90,7 +91,8 @@ def redo_on_source(case: Case) -> Outcome:
     reason = reason or changed_since(case, content, where)
     reason = reason or other_columns(content, where) or left_out_of_log(content, where)
     reason = reason or logged_otherwise(content, where)
-    if reason := reason or stops_below(case, content, where, redone):
+    reason = reason or stops_below(case, content, where, redone)
+    if reason := reason or _by_hand_in_group(where, missing, str(content.read_from)):
         return Refusal(reason)
     rows = compared(case, content, where)
     actions = RedoTransactions(where.name, redone, rows), *resuming_actions(case)
@@ -128,3 +130,16 @@ def _where_it_stops(content: TransactionContent, redone: GtidSet) -> str:
     )
     stops = "otherwise the script stops and the transaction is not done"
     return "; ".join(filter(None, (*texts, stops)))
+
+
+def _by_hand_in_group(where: ModelServer, missing: GtidSet, holder: str) -> str:
+    """Return how to redo on a member of a group, on which no plan writes; "" if it is none."""
+    if where.group_name is None:
+        return ""
+    return (
+        f"{where.name} is a member of the group {where.group_name}, and gtid-audit writes on no"
+        " member. If the rows are wanted, redo them by hand on the primary of the group:"
+        f" `gtid-audit binlog show '{missing}' SERVER --redo --keep-gtids --schema-from SERVER >"
+        f" FILE` (SERVER is the DSN of {holder}); its first lines show how to run it. The group"
+        " sends them to its members"
+    )

@@ -51,3 +51,15 @@ def test_where_the_group_passes_nothing_on_there_is_no_reason() -> None:
         (below_a_group(is_group=False), "e", False),  # a is alone in its group
     ):
         assert (passed_on_by_group(servers, [at], gtids("d:1")) is not None) is is_refused
+
+
+def test_on_a_member_the_redo_is_by_hand_unless_there_is_a_reason_against_it() -> None:
+    errant = replace(a_finding("E1", "d:1"), source="b", replica="d")
+    content = replace(a_content("d:1"), read_from="d", redo=redone("d:1"))
+    servers = model(
+        member("a", "e:1-9"), member("b", "e:1-9"), server("d", "e:1-9 d:1", channel("b"))
+    )
+    why = reason(redo_on_source(a_case(servers, errant, content=content)))
+    assert "redo them by hand on the primary of the group" in why
+    assert f"binlog show '{gtids('d:1')}' SERVER --redo --keep-gtids" in why
+    assert "SERVER is the DSN of d" in why

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import shlex
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from compose.native.shapes import Topology, follow, wait_for
 from gtid import GtidSet
 from repair import Plan
 from repair.strategies.strategy_registry import PLANNERS
+from tests.gtid_audit.build import run_cli
 from tests.repair.live import Examination, examine, executed, wait_until
 from tests.server_pool import is_connected
 from tests.topology.test_faults_live import audited, targets_of
@@ -311,3 +313,28 @@ def test_nothing_is_committed_by_hand_under_the_uuid_of_a_group(group97: Topolog
         added = {"InjectEmpty", "AppendPurged", "ResetAndPurge", "RedoTransactions"}
         assert not added & {step.action for step in plan.steps}, plan
         assert {step.server for step in plan.steps} <= {"r"}
+
+
+def test_what_is_errant_on_a_replica_of_a_member_is_redone_as_the_plan_says(
+    installation97: Installation,
+) -> None:
+    """No plan writes on a member. Its text is followed word by word, on the primary."""
+    with group_and_replica(installation97, members=("m1", "m2")) as group:
+        first, second = group["m1"], group["m2"]
+        [replica] = [each for name, each in group.servers.items() if name not in ("m1", "m2")]
+        reads_from(replica, second)
+        first.execute("CREATE DATABASE e", "CREATE TABLE e.t (id INT PRIMARY KEY)")
+        for each in (second, replica):
+            wait_for(each, executed(first))
+        replica.execute("INSERT INTO e.t VALUES (7)")
+        plan = examine(group).plan({"E1": "redo_on_source"})
+        refused = next(each for each in plan.not_planned if each.code == "E1")
+        [command] = re.findall(r"`(gtid-audit binlog show .*?) > FILE`", refused.why)
+        script = run_cli(*shlex.split(command.replace("SERVER", replica.dsn))[1:])
+        assert script.returncode == 0, script.stderr
+        done = first.client(script.stdout, "--binary-mode")
+        assert done.returncode == 0, done.stderr
+        for each in group.servers.values():
+            wait_for(each, executed(replica))
+            assert each.value("COUNT(*) FROM e.t WHERE id = 7") == 1
+        assert (codes(audited(group)), audited(group).verdict) == (set(), Verdict.OK)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from compose.faults import (
     PositionBypass,
     await_applier_stopped,
+    await_status,
     await_uptime,
     commit,
     position_bypass,
@@ -16,6 +17,7 @@ from compose.faults import (
 )
 from compose.native.server import Server
 from compose.native.shapes import Topology, follow, wait_for
+from gtid import GtidSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,8 @@ def row_conflict(topology: Topology, *, source: str = "a", replica: str = "b") -
     table_on(here, there, "clash")
     there.execute("SET SESSION sql_log_bin = 0", "INSERT INTO clash.t VALUES (1, 'on the replica')")
     failing = commit(here, "INSERT INTO clash.t VALUES (1, 'on the source')")
-    commit(here, "INSERT INTO clash.t VALUES (2, 'behind it')")
+    behind = GtidSet.parse(commit(here, "INSERT INTO clash.t VALUES (2, 'behind it')"))
+    await_status(there, lambda it: behind <= GtidSet.parse(str(it["Retrieved_Gtid_Set"])))
     return RowConflict(source=here, replica=there, failing=failing)
 
 

@@ -29,7 +29,7 @@ from gtid_audit.views.cluster_pictures import is_loud, picture_of, topology_part
 from gtid_audit.views.failing_rows import short_explanation, shown_value
 from gtid_audit.views.next_steps import next_parts
 from gtid_audit.views.report import AuditReport
-from gtid_audit.views.report_parts import QUIET, line_of, rest_of
+from gtid_audit.views.report_parts import QUIET, explained, line_of, rest_of
 from topology.catalogue.findings import (
     ClusterAudit,
     Evidence,
@@ -231,7 +231,7 @@ def finding_parts(
     where = where_of(finding, name_cluster=name_cluster, labels=labels)
     rows: list[tuple[str, RenderableType]] = [("where", where)]
     explanation = short_explanation(finding)
-    rows.append(("what", line_of(explanation)))
+    rows.append(("what", explained(explanation)))
     if finding.gtid_set:
         rows.append(("set", Text(finding.gtid_set.shortened())))
     picture = picture_of(finding, snapshot)

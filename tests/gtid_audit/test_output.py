@@ -1,9 +1,13 @@
+import re
 import threading
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from gtid_audit import clock, output
 from gtid_audit.output import progress
+from gtid_audit.views.report_parts import explained
 
 
 @pytest.fixture(autouse=True)
@@ -92,3 +96,20 @@ def test_held_output_is_not_written(capsys: pytest.CaptureFixture[str]) -> None:
     assert (pieces, capsys.readouterr().out) == (["a", "b"], "")
     output.write("c")
     assert capsys.readouterr().out == "c"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("Two. Possible causes: a; b. Compare the rows.", 1),
+        ("No cause; at all; and nothing; more.", 1),
+        ("It is so. Possible causes: a; b (c, d. e); f. Compare the rows.", 5),
+        ("Possible causes: a; b; c.", 4),
+    ],
+)
+def test_several_causes_are_a_list_that_has_every_word(text: str, lines: int) -> None:
+    paper = StringIO()
+    Console(file=paper, width=200).print(explained(text))
+    printed = paper.getvalue()
+    assert len(printed.splitlines()) == lines
+    assert re.sub(r"[·;.\s]+", " ", printed).split() == re.sub(r"[;.\s]+", " ", text).split()

@@ -4,7 +4,7 @@
    expected.
 2. `UnsupportedBinlog`: the bytes are valid, but of a kind that this version does not read.
    `UnreadableBinlog`: the operating system cannot read them.
-3. `BinlogMisuse`: the caller.
+3. `BinlogMisuse`: the caller. `ReusedGtid`: what the caller selected is not one transaction.
 4. `DumpRefused`, `StatementRefused`: the server. `UnsupportedServer`: its kind or version.
    `DumpTimedOut`, `DumpBroken`: the network, or a server that is down.
 5. `LimitExceeded`: a limit that the caller set; the data may be valid.
@@ -73,6 +73,23 @@ class UnreadableBinlog(BinlogError):
 
 class BinlogMisuse(BinlogError):
     """The caller requested something impossible, such as a position in the magic number."""
+
+
+class ReusedGtid(BinlogError):
+    """Two files have two transactions under one GTID, so the GTID does not select one of them.
+
+    RESET BINARY LOGS AND GTIDS, a crash that lost the end of a log, or a restored backup lets a
+    server use GTIDs again.
+    """
+
+    def __init__(self, *, gtid: str, files: tuple[str, str]) -> None:
+        super().__init__(
+            f"{files[0]} and {files[1]} have two different transactions with the GTID {gtid}: a"
+            " server used it again (RESET BINARY LOGS AND GTIDS, a crash, a restored backup)."
+            " Select the files of one history"
+        )
+        self.gtid = gtid
+        self.files = files
 
 
 class DumpRefused(BinlogError):

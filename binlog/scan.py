@@ -8,6 +8,7 @@
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 from binlog.decode import (
@@ -142,27 +143,27 @@ def read_head(chunks: Iterable[bytes], *, file: str) -> LogHead:
 
 
 def first_groups(groups: Iterable[EventGroup], wanted: GtidSet) -> Iterator[EventGroup]:
-    """Yield the groups in order; stop reading after the last wanted one.
+    """Yield the groups of a log that has each GTID once; stop after the last wanted one."""
+    return islice(groups, min(wanted.gtid_count, sys.maxsize))
+
+
+def whole_first(groups: Iterable[EventGroup]) -> Iterator[EventGroup]:
+    """Yield the groups in order, those without an end last, and only if there is no whole one.
 
     A receiver that reconnects requests a half-received transaction again, so a relay log may have
-    the beginning of it before the whole. So groups without an end come last, and of a GTID only
-    the longest, if there is no whole one.
+    the beginning of it before the whole. Of several beginnings the longest is yielded.
     """
-    left = min(wanted.gtid_count, sys.maxsize)
     halves: dict[Gtid, EventGroup] = {}
     for group in groups:
         found = group.transaction
         assert found.gtid is not None, "only groups with a wanted GTID are yielded"
-        if not found.is_complete:
-            half = halves.setdefault(found.gtid, group)
-            if len(half.events) < len(group.events):
-                halves[found.gtid] = group
+        if found.is_complete:
+            halves.pop(found.gtid, None)
+            yield group
             continue
-        halves.pop(found.gtid, None)
-        yield group
-        left -= 1
-        if not left:
-            return
+        half = halves.setdefault(found.gtid, group)
+        if len(half.events) < len(group.events):
+            halves[found.gtid] = group
     yield from halves.values()
 
 
@@ -178,8 +179,10 @@ def group_events(
     """Yield the wanted transactions of a sequence of events, which begins with a description.
 
     The events may be those of several files in the order of the logs: in relay logs, a transaction
-    may begin in one file and end in the next (from 5.7 on, only if the receiver was restarted
-    within it and requests by position). Otherwise the last of a file may be incomplete.
+    may begin in one file and end in a later one (from 5.7 on, only if the receiver was restarted
+    within it and requests by position). It goes on only in the file with the next number, and at
+    the source's position at which the file before ends: a lost file, or a lost end of one, is
+    noticed. Otherwise the last of a file may be incomplete.
     `counts_rows`: see `TransactionFolder`. If a transaction has more than `bytes_max`, its events
     go to a `store`; without one, LimitExceeded is raised.
     """
@@ -190,7 +193,7 @@ def group_events(
         if isinstance(event.body, FormatDescription):
             description = event.body
             # The first description of a relay log is the receiver's, the next one the source's.
-            if group and event.file != file and not event.header.is_of_relay_log:
+            if group and event.file != file and not _goes_on(file, event):
                 yield from group.finish()
                 group = None
         file = event.file
@@ -207,11 +210,33 @@ def group_events(
                 group = _Gathered(
                     description, folder, decompress, bytes_max=bytes_max, store=store, what=what
                 )
+        if group and not group.is_next(event):
+            yield from group.finish()
+            group = None
         if group and (whole := group.add(event)):
             yield whole
             group = None
     if group:
         yield from group.finish()
+
+
+def _is_between(event: Event) -> bool:
+    return event.header.is_artificial or isinstance(event.body, BETWEEN_GROUPS)
+
+
+def _goes_on(file: str, description: Event) -> bool:
+    """Return whether a description begins the relay log that follows a file, by its number."""
+    (name, _, number), (later, _, its_number) = (
+        file.rpartition("."),
+        description.file.rpartition("."),
+    )
+    return (
+        description.header.is_of_relay_log
+        and name == later
+        and number.isdecimal()
+        and its_number.isdecimal()
+        and int(its_number) == int(number) + 1
+    )
 
 
 class _Gathered:
@@ -235,11 +260,21 @@ class _Gathered:
         self._bytes_left = bytes_max
         self._bytes_max = bytes_max
         self._what = what
+        self._last: Event | None = None
+
+    def is_next(self, event: Event) -> bool:
+        """Return whether the source wrote an event of another relay log directly after the last."""
+        last = self._last
+        if last is None or last.file == event.file or _is_between(event):
+            return True
+        begin: int = (event.header.end_log_pos - event.header.event_bytes) % 2**_POSITION_BITS
+        return begin == last.header.end_log_pos
 
     def add(self, event: Event) -> EventGroup | None:
         """Add one event; return the group if this event ended it."""
-        if event.header.is_artificial or isinstance(event.body, BETWEEN_GROUPS):
+        if _is_between(event):
             return None
+        self._last = event
         self._spend(event.header.event_bytes)
         if isinstance(event.body, TransactionPayload):
             for each in self._opened(event, event.body):

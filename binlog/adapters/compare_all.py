@@ -86,6 +86,8 @@ def _compare(search: ContentSearch, both: tuple[Side, Side], wanted: GtidSet | N
     for side in both:
         tables = []
         try:
+            if isinstance(side, FilesCompared) and (doubt := side.doubt()):
+                search.note(doubt)
             for table in _ledger(side, wanted):
                 tables.append(_numbered(table, tsids))
         except BinlogError as error:

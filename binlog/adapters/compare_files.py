@@ -8,13 +8,17 @@
    to the file with the end, and the ledger of the first has it without its end. So a GTID that is
    in none of the selected files is searched for in the files before them, back to one that has any
    GTID, and a transaction without an end is read on in the next files.
+4. After a RESET, or of a restored backup, a header does not list all that earlier ones list. Then
+   every file is searched: it may have another transaction under a GTID.
+5. The last file may end inside an event: its server was writing it. In any other file this is
+   damage.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,7 +28,8 @@ from binlog.adapters.byte_ranges import read_between
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.ledger_files import ledger_of_file
 from binlog.adapters.log_files import read_events, read_file_head
-from binlog.content.reuse import Unread, first_of_each, last_of_each
+from binlog.adapters.wanted_events import is_relay_log
+from binlog.content.reuse import Unread, first_of_each, gtids_in_words, last_of_each
 from binlog.content.server_starts import ServerStart
 from binlog.errors import BinlogMisuse, TruncatedBinlog
 from binlog.events import Event
@@ -62,7 +67,9 @@ class FilesCompared:
         return False
 
     def starts(self) -> Iterator[ServerStart | Unread]:
-        """Yield the restarts, the latest first."""
+        """Yield the restarts, the latest first, and what makes the files doubtful."""
+        if doubt := self.doubt():
+            yield doubt
         for number in reversed(range(len(self._paths))):
             if created := self._created_at(number):
                 yield ServerStart(
@@ -87,15 +94,23 @@ class FilesCompared:
                 yield window
 
     def known(self) -> GtidSet:
-        """Return the GTIDs that were logged before the first file."""
-        return self._head(0).previous_gtids or GtidSet()
+        """Return the GTIDs that the headers list: logged before the last file."""
+        return GtidSet.union_of(self._listed())
 
     def unheld(self, wanted: GtidSet) -> GtidSet:
         """Return the wanted GTIDs that were logged before the first file."""
-        return wanted & self.known()
+        return wanted & (self._head(0).previous_gtids or GtidSet())
+
+    def holes(self, absent: GtidSet) -> GtidSet:
+        """Return those that the headers list as logged after the first file began."""
+        return absent & self.known() - self.unheld(absent)
 
     def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
         """Yield the wanted transactions that the files contain, with their events."""
+        if not self._is_one_history:
+            for number in range(len(self._paths)):
+                yield from self._groups(number, wanted)
+            return
         found = search_heads(
             wanted,
             file_count=len(self._paths),
@@ -115,8 +130,8 @@ class FilesCompared:
 
     def ledgers(self) -> Iterator[pa.Table]:
         """Yield the ledger of each file, with the digests of its transactions."""
-        for path in self._paths:
-            yield _sound_rows(path, LedgerRequest(digests=True))
+        for number in range(len(self._paths)):
+            yield self._sound_rows(number, LedgerRequest(digests=True))
 
     def _groups(self, number: int, wanted: GtidSet) -> Iterator[EventGroup]:
         rows = self._rows(number)
@@ -157,8 +172,46 @@ class FilesCompared:
     def _rows(self, number: int) -> pa.Table:
         """Return the ledger of one file; cache the one that was requested last."""
         if self._ledger is None or self._ledger[0] != number:
-            self._ledger = number, _sound_rows(self._paths[number])
+            self._ledger = number, self._sound_rows(number)
         return self._ledger[1]
+
+    def _sound_rows(self, number: int, request: LedgerRequest = ROWS_ONLY) -> pa.Table:
+        """Return the ledger of one file. Raises BinlogError if it was not read to its end."""
+        ledger = ledger_of_file(self._paths[number], request)
+        is_last = number == len(self._paths) - 1
+        if ledger.error is not None and not (is_last and isinstance(ledger.error, TruncatedBinlog)):
+            raise ledger.error
+        return ledger.rows
+
+    def _listed(self) -> list[GtidSet]:
+        """Return what the headers list, in order; a header without previous GTIDs is left out."""
+        heads = [self._head(number).previous_gtids for number in range(len(self._paths))]
+        return [each for each in heads if each is not None]
+
+    def doubt(self) -> Unread | None:
+        """Return which file begins another history; None if none does.
+
+        A receiver forgets what it had received, so the headers of its relay logs show no history.
+        """
+        if is_relay_log(self._paths[0]):
+            return None
+        known = GtidSet()
+        for number, path in enumerate(self._paths):
+            listed = self._head(number).previous_gtids
+            if listed is not None and not known <= listed:
+                text = (
+                    f"{path.name} does not list {gtids_in_words(known - listed)}, which files"
+                    " before it list: GTIDs begin anew there (RESET BINARY LOGS AND GTIDS, a"
+                    " restored backup). Select the files of one history"
+                )
+                return Unread(self.name, text)
+            known |= listed or GtidSet()
+        return None
+
+    @property
+    def _is_one_history(self) -> bool:
+        """Return whether each header lists all that the headers before it list."""
+        return all(earlier <= later for earlier, later in pairwise(self._listed()))
 
     def _created_at(self, number: int) -> int:
         return self._head(number).description.created_at_seconds
@@ -170,12 +223,3 @@ class FilesCompared:
 
     def _number_of(self, file: str) -> int:
         return next(at for at, path in enumerate(self._paths) if path.name == file)
-
-
-def _sound_rows(path: Path, request: LedgerRequest = ROWS_ONLY) -> pa.Table:
-    ledger = ledger_of_file(path, request)
-    # A log may end inside an event: its server is still writing it, or crashed while it wrote. The
-    # transactions before that event are valid.
-    if ledger.error is not None and not isinstance(ledger.error, TruncatedBinlog):
-        raise ledger.error
-    return ledger.rows

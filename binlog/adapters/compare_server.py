@@ -190,6 +190,10 @@ class ServerCompared:
         """Return the wanted GTIDs that the server has purged."""
         return wanted & self.state.purged
 
+    def holes(self, absent: GtidSet) -> GtidSet:
+        """Return none: a server that cannot read one of its logs answers with an error."""
+        return absent - absent
+
     def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
         """Yield the wanted transactions that the server has in its logs, with their events."""
         held = self.state.executed - self.state.purged

@@ -49,7 +49,7 @@ This module is pure: adapters read the transactions. compared_parts.py compares 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
@@ -133,16 +133,22 @@ def each_version(groups: Iterable[EventGroup]) -> Iterator[tuple[Gtid, Version]]
             yield group.transaction.gtid, Version.of(group)
 
 
-def whole_versions(groups: Iterable[EventGroup]) -> dict[Gtid, Version]:
-    """Return the last whole version of each GTID; one without its end if there is no other.
+def versions_of(groups: Iterable[EventGroup]) -> dict[Gtid, tuple[Version, ...]]:
+    """Return the whole versions of each GTID; one without its end if there is no other.
 
     A receiver that was disconnected within a transaction requests it again. Then its relay logs
-    have the first half of it and, before or behind that, the whole.
+    have the first half of it and, before or behind that, the whole. Files from before and after a
+    reset may have two transactions under one GTID.
     """
-    found: dict[Gtid, Version] = {}
+    found: dict[Gtid, tuple[Version, ...]] = {}
     for gtid, version in each_version(groups):
-        if version.transaction.is_complete or gtid not in found:
-            found[gtid] = version
+        before = found.get(gtid, ())
+        if not version.transaction.is_complete:
+            found.setdefault(gtid, (version,))
+        elif before and before[0].transaction.is_complete:
+            found[gtid] = (*before, version)
+        else:
+            found[gtid] = (version,)
     return found
 
 
@@ -203,6 +209,23 @@ def compare_versions(
         if other.agreement in (Agreement.SAME, Agreement.TWICE):
             found = replace(found, agreement=Agreement.UNKNOWN, reason=_LETTER_CASE)
     return replace(found, left=left.lightened(), right=right.lightened())
+
+
+def compare_all_versions(
+    left: Sequence[Version], right: Sequence[Version], *, names_fold: bool | None
+) -> Comparison:
+    """Compare two logs of which one may have several transactions under a GTID.
+
+    If all of them agree, or none, that is the result. Otherwise it is not known which one counts.
+    """
+    found = [compare_versions(a, b, names_fold=names_fold) for a in left for b in right]
+    alike = [each.agreement is Agreement.SAME for each in found]
+    if all(alike) or not any(alike):
+        return found[-1]
+    both = left if len(left) > 1 else right
+    files = " and ".join(dict.fromkeys(each.transaction.file for each in both))
+    why = f"{files} have two transactions under this GTID: select the files of one history"
+    return replace(found[-1], agreement=Agreement.UNKNOWN, reason=why)
 
 
 def _content_of(group: EventGroup) -> Content:

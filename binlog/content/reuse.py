@@ -55,9 +55,9 @@ from binlog.content.compare import (
     Agreement,
     Comparison,
     Version,
-    compare_versions,
+    compare_all_versions,
     each_version,
-    whole_versions,
+    versions_of,
 )
 from binlog.content.server_starts import ServerStart
 from binlog.errors import BinlogError
@@ -117,6 +117,12 @@ class ComparedLogs(Protocol):
 
     def unheld(self, wanted: GtidSet) -> GtidSet:
         """Return the wanted GTIDs that were logged, but are no longer in these logs."""
+
+    def holes(self, absent: GtidSet) -> GtidSet:
+        """Return those that the logs list as logged, of GTIDs that `groups_of` did not yield.
+
+        A file is missing, or a part of one, or they were added to gtid_purged.
+        """
 
     def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
         """Yield the wanted transactions in these logs, in log order, with their events."""
@@ -358,13 +364,16 @@ class ContentSearch:
             }
             left = wanted - GtidSet.of(known)
             try:
-                sides.append(known | whole_versions(logs.groups_of(left) if left else ()))
+                versions = versions_of(logs.groups_of(left) if left else ())
+                sides.append({gtid: (one,) for gtid, one in known.items()} | versions)
+                if hole := logs.holes(wanted - GtidSet.of(sides[-1])):
+                    self._note_gone(logs, hole)
             except BinlogError as error:
                 self.note(Unread(logs.name, str(error)))
                 return GtidSet()
         goes_on = []
         for gtid in sorted(sides[0].keys() & sides[1].keys()):
-            last = compare_versions(sides[0][gtid], sides[1][gtid], names_fold=self._names_fold)
+            last = compare_all_versions(sides[0][gtid], sides[1][gtid], names_fold=self._names_fold)
             if last.agreement in _GOES_ON:
                 goes_on.append(gtid)
             if last.agreement is not Agreement.SAME:

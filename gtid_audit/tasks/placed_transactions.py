@@ -7,14 +7,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
 
 from binlog.adapters.log_files import FileLogs, read_file_head
+from binlog.adapters.one_history import OneHistory
 from binlog.adapters.row_transactions import (
     OtherRange,
     RowLog,
@@ -41,10 +41,12 @@ class PlacedTransactions:
         self._open = 0
 
     def all(self) -> Iterator[tuple[int, EventGroup | RowTransaction]]:
-        """Yield each transaction: with its events, or its place in one of `row_logs` (a number)."""
-        left = min(self.run.wanted.gtid_count, sys.maxsize)
+        """Yield each transaction: with its events, or its place in one of `row_logs` (a number).
+
+        Raises ReusedGtid: no script is written of two transactions under one GTID.
+        """
         with closing(self._all()) as every:
-            for log, found in islice(every, left):
+            for log, found in every:
                 gtid = found.transaction.gtid if isinstance(found, EventGroup) else found.gtid
                 self.run.note_found(gtid)
                 yield log, found
@@ -56,25 +58,33 @@ class PlacedTransactions:
             yield from ((0, group) for group in groups)
             return
         FileLogs(source)  # rejects two files of one name
-        for large, paths in groupby(source, key=is_large):
-            if large:
-                for path in paths:
-                    yield from self._of_large(path)
-            else:  # relay logs are read together: a transaction may begin in one, end in the next
-                groups = FileLogs(paths).events_of(wanted, store=Spooled, counts_rows=False)
-                yield from ((0, group) for group in groups)
+        history = OneHistory(source, wanted, store=Spooled)
+        for large, numbers in groupby(range(len(source)), key=lambda at: is_large(source[at])):
+            if not large:  # relay logs are read together: a transaction may go on in the next one
+                logs = FileLogs(source[at] for at in numbers)
+                for group in logs.events_of(wanted, store=Spooled, counts_rows=False):
+                    if _is_new(history, group):
+                        yield 0, group
+                continue
+            for path in (source[at] for at in numbers if history.may_have(at)):
+                yield from self._of_large(path, history)
 
-    def _of_large(self, path: Path) -> Iterator[tuple[int, EventGroup | RowTransaction]]:
+    def _of_large(
+        self, path: Path, history: OneHistory
+    ) -> Iterator[tuple[int, EventGroup | RowTransaction]]:
         log = RowLog(path, read_file_head(path), partial(self._described, path.name))
         self.row_logs.append(log)
-        wanted = self.run.wanted
+        wanted, was_complete = self.run.wanted, history.is_complete
         with closing(log):
             for found in log.transactions(wanted):
                 if isinstance(found, OtherRange):
-                    groups = groups_between(path, found, wanted, store=Spooled)
-                    yield from ((0, group) for group in groups)
-                else:
+                    for group in groups_between(path, found, wanted, store=Spooled):
+                        if _is_new(history, group):
+                            yield 0, group
+                elif history.is_new(found.gtid, path.name):
                     yield len(self.row_logs) - 1, found
+                if history.is_complete and not was_complete:
+                    return
 
     def rows_of(self, log: int, first: int, end: int) -> Iterator[LoggedRows]:
         """Yield the row events of a transaction that was yielded with its place.
@@ -103,3 +113,12 @@ class PlacedTransactions:
     def _described(self, file: str, table_map: TableMap, position: int) -> RowTable:
         definition = self.run.definitions.at(file, position)(table_map.schema, table_map.table)
         return self._describe(table_map, definition)
+
+
+def _is_new(history: OneHistory, group: EventGroup) -> bool:
+    """Return whether a transaction was not found before; of one without an end, whether at all."""
+    found = group.transaction
+    assert found.gtid is not None, "only groups with a wanted GTID are yielded"
+    if not found.is_complete:
+        return not history.has(found.gtid)
+    return history.is_new(found.gtid, found.file)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from binlog.adapters.spooled import Spooled
+from binlog.errors import ReusedGtid
 from binlog.events import Event
 from binlog.rows.values import LoggedRows, RowChanges, rows_of_group
 from binlog.scan import EventGroup
@@ -34,6 +35,7 @@ class RequestedTransactions:
     seconds: float
     definitions: GivenDefinitions
     found: list[Gtid] = field(default_factory=list)
+    has_reused: bool = False
     _found: GtidSet = field(default_factory=GtidSet)
     _misfits: Misfits | None = None
 
@@ -42,7 +44,8 @@ class RequestedTransactions:
         from binlog.adapters.row_decoder import RowDecoder
 
         read = RowDecoder()
-        for group in events_of_source(self.source, self.wanted, self.seconds):
+        groups = events_of_source(self.source, self.wanted, self.seconds, reused=self.note_reused)
+        for group in groups:
             self.note_found(group.transaction.gtid)
             definition_of = self.definitions.at(group.transaction.file, group.rows_begin)
             yield group, self._noting(rows_of_group(group, read, definition_of=definition_of))
@@ -62,6 +65,11 @@ class RequestedTransactions:
         if self._misfits is None:
             self._misfits = Misfits.of(self.source, self.definitions, self.seconds)
         self._misfits.note(rows)
+
+    def note_reused(self, error: ReusedGtid) -> None:
+        """Note that a GTID has two transactions, of which both are shown."""
+        self.has_reused = True
+        warn(str(error))
 
     def note_found(self, gtid: Gtid | None) -> None:
         """Note that a transaction has arrived."""
@@ -90,7 +98,7 @@ class RequestedTransactions:
         """Return the exit status, after all were read; report GTIDs that are missing, and S3."""
         self.report_misfits()
         if not self.missing:
-            return exits.OK
+            return exits.status_of(Verdict.WARNING if self.has_reused else Verdict.OK)
         warn(f"not in these logs: {self.missing.shortened()}")
         return exits.status_of(Verdict.WARNING)
 
@@ -101,8 +109,12 @@ def events_of_source(
     seconds: float,
     *,
     counts_rows: bool = True,
+    reused: Callable[[ReusedGtid], None] | None = None,
 ) -> Iterator[EventGroup]:
-    """Yield the events of the wanted transactions; warn about a purged part."""
+    """Yield the events of the wanted transactions; warn about a purged part.
+
+    `reused`: see `FileLogs.events_of`; a server's log has each GTID once.
+    """
     if isinstance(source, LogServer):
         from binlog.adapters.heads_server import purged_of
         from binlog.adapters.stream import ServerLogs
@@ -117,4 +129,6 @@ def events_of_source(
         return
     from binlog.adapters.log_files import FileLogs
 
-    yield from FileLogs(source).events_of(wanted, store=Spooled, counts_rows=counts_rows)
+    yield from FileLogs(source).events_of(
+        wanted, store=Spooled, counts_rows=counts_rows, reused=reused
+    )

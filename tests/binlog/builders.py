@@ -27,8 +27,12 @@ NOON_SECONDS = 1_700_000_000
 class Log:
     """A file in the making: each `add` appends one event and answers where it starts."""
 
-    def __init__(self, *, version: str = "9.7.4", checksum: bool = True, flags: int = 0) -> None:
+    def __init__(
+        self, *, version: str = "9.7.4", checksum: bool = True, flags: int = 0, ahead: int = 0
+    ) -> None:
+        """`ahead`: of a relay log, how far the source's positions are ahead of this file's."""
         self.data = bytearray(MAGIC)
+        self.ahead = ahead
         self.checksum = True  # a description always has room for one
         self.description(version=version, checksum=checksum, flags=flags)
 
@@ -54,7 +58,7 @@ class Log:
         self.data += event(
             kind,
             body,
-            at=at,
+            at=at + self.ahead,
             checksum=self.checksum,
             flags=flags,
             server_id=server_id,

@@ -10,7 +10,7 @@ from pathlib import Path
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.log_files import read_events
 from binlog.decode import Decompress
-from binlog.scan import BYTES_MAX, EventGroup, MakeStore, first_groups, group_events, scan_events
+from binlog.scan import BYTES_MAX, EventGroup, MakeStore, group_events, scan_events, whole_first
 from binlog.transactions import Transaction, fold_transactions
 from gtid import GtidSet
 
@@ -37,7 +37,7 @@ class MemoryLogs:
         groups = group_events(
             events, wanted, decompress=self.decompress, bytes_max=bytes_max, store=store
         )
-        return first_groups(groups, wanted)
+        return whole_first(groups)
 
     def _chunks(self, data: bytes) -> Iterator[bytes]:
         for at in range(0, len(data), self.chunk_bytes):

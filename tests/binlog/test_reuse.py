@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from binlog.content import reuse
+from binlog.content import compare, reuse
 from binlog.content.compare import Agreement, Comparison, Version, compare_versions
 from binlog.content.reuse import (
     FIRST_COMPARED,
@@ -51,6 +51,7 @@ class Told:
     committed_at: int | None = None  # in microseconds; None: as before 8.0.1
     seconds_later: int = 0  # the clock of the statements
     has_each_once: bool = True
+    lost: GtidSet = field(default_factory=GtidSet)  # listed, and in none of the logs
 
     def starts(self) -> Iterator[ServerStart | Unread]:
         if self.unread is not None:
@@ -80,6 +81,9 @@ class Told:
 
     def unheld(self, wanted: GtidSet) -> GtidSet:
         return wanted & self.purged
+
+    def holes(self, absent: GtidSet) -> GtidSet:
+        return absent & self.lost
 
     def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
         if self.refusal is not None:
@@ -279,6 +283,18 @@ def test_what_the_other_does_not_hold_is_not_compared() -> None:
     assert (found.gtids, found.unread) == (GtidSet(), ())
 
 
+def test_what_is_listed_and_in_no_file_is_said() -> None:
+    left = Told("a", same(1, 2, 3), own=a("1-3"))
+    right = Told("b", same(1, 3), lost=a("2"))
+    for found in (
+        compare_after_starts(left, right),
+        compare_given(left, right, wanted=a("1-3")),
+    ):
+        assert found.gtids == GtidSet.parse(f"{UUID_A}:1:3")
+        assert [(each.log, each.is_lasting) for each in found.unread] == [("b", True)]
+        assert f"never in these logs: 1 GTID, {UUID_A}:2" in found.unread[0].reason
+
+
 def test_what_is_purged_is_said_and_the_rest_compared() -> None:
     left = Told("a", same(1, 2, 3), own=a("1-3"))
     right = Told("b", same(2, 3), purged=a("1"))
@@ -398,7 +414,7 @@ def test_how_names_compare_is_decided_by_both_servers(
         asked.append(names_fold)
         return compare_versions(left, right, names_fold=names_fold)
 
-    monkeypatch.setattr(reuse, "compare_versions", compared)
+    monkeypatch.setattr(compare, "compare_versions", compared)
     for left, right in ((ours, theirs), (theirs, ours)):
         compare_given(
             Told("a", same(1), folds=left), Told("b", same(1), folds=right), wanted=a("1")

@@ -11,13 +11,14 @@ import pytest
 from binlog.adapters import wanted_events
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.log_files import FileLogs
-from binlog.errors import BinlogMisuse, CorruptBinlog, LimitExceeded
+from binlog.errors import BinlogMisuse, CorruptBinlog, LimitExceeded, ReusedGtid
 from binlog.event_types import EventType
 from binlog.events import ChecksumAlgorithm, Event, Heartbeat
 from binlog.header import FLAG_RELAY_LOG
 from binlog.scan import DumpDecoder, EventGroup, read_head
 from binlog.transactions import TransactionKind
 from gtid import Gtid, GtidSet, Tsid
+from gtid.binary import encode
 from tests.binlog.builders import UUID_A, Log, event, gtid_body, payload_body, query_body
 from tests.binlog.logs_in_memory import MemoryLogs, read_transactions
 
@@ -121,30 +122,101 @@ def test_of_a_transaction_that_was_received_again_the_whole_is_given() -> None:
     ]
 
 
-def parts_over_files(*, flags: int) -> MemoryLogs:
+def parts_over_files(*, flags: int, numbers: tuple[int, ...] = (1, 2, 3)) -> MemoryLogs:
     """A transaction that begins in one file and ends in the third."""
-    logs = [Log(flags=flags) for _ in range(3)]
-    logs[0].gtid(1)
-    logs[0].query("BEGIN")
-    for log in logs[1:]:  # behind the receiver's description comes that of its source
+    first = Log(flags=flags)
+    first.gtid(1)
+    first.query("BEGIN")
+    logs, last = [first], first
+    for sql in ("INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (2)"):
+        log = Log(flags=flags)
+        # Behind the receiver's description comes that of its source.
         log.description(version="9.7.4", checksum=True)
-    logs[1].query("INSERT INTO t VALUES (1)")
-    logs[2].xid()
-    logs[2].gtid(2)
-    logs[2].query("CREATE TABLE t (a INT)")
-    return MemoryLogs({f"log.{number}": bytes(log) for number, log in enumerate(logs)})
+        log.ahead = len(bytes(last)) + last.ahead - len(bytes(log))
+        log.query(sql)
+        logs.append(log)
+        last = log
+    last.xid()
+    last.gtid(2)
+    last.query("CREATE TABLE t (a INT)")
+    files = {f"log.{number:06}": bytes(log) for number, log in enumerate(logs, start=1)}
+    return MemoryLogs({f"log.{number:06}": files[f"log.{number:06}"] for number in numbers})
 
 
-@pytest.mark.parametrize("flags", [FLAG_RELAY_LOG, 0])
-def test_a_transaction_goes_on_in_the_next_relay_log_but_not_in_the_next_binary_log(
-    flags: int,
+@pytest.mark.parametrize(
+    ("flags", "numbers", "first"),
+    [
+        (FLAG_RELAY_LOG, (1, 2, 3), (5, True)),
+        (0, (1, 2, 3), (2, False)),
+        (FLAG_RELAY_LOG, (1, 3), (2, False)),
+        (FLAG_RELAY_LOG, (1, 2), (3, False)),
+    ],
+)
+def test_a_transaction_goes_on_in_the_next_relay_log_only(
+    flags: int, numbers: tuple[int, ...], first: tuple[int, bool]
 ) -> None:
+    """Not in the next binary log, and not in a relay log behind one that is lost."""
     wanted = GtidSet.parse(f"{UUID_A}:1-2")
     found = {
         str(each.transaction.gtid)[-1]: (len(each.events), each.transaction.is_complete)
-        for each in parts_over_files(flags=flags).events_of(wanted)
+        for each in parts_over_files(flags=flags, numbers=numbers).events_of(wanted)
     }
-    assert found == {"1": (4, True) if flags else (2, False), "2": (2, True)}
+    assert found == {"1": first, **({"2": (2, True)} if 3 in numbers else {})}
+
+
+def test_a_lost_end_of_a_relay_log_is_noticed_by_the_positions_of_its_source() -> None:
+    logs = parts_over_files(flags=FLAG_RELAY_LOG)
+    second = logs.files["log.000002"]
+    shorter = MemoryLogs({**logs.files, "log.000002": second[: -len(INSERTED)]})
+    wanted = GtidSet.parse(f"{UUID_A}:1-2")
+    found = [each.transaction.is_complete for each in shorter.events_of(wanted)]
+    assert found == [True, False], "the second one, and the begin of the first one"
+
+
+INSERTED = event(EventType.QUERY, query_body("INSERT INTO t VALUES (1)"))
+
+
+def two_histories(tmp_path: Path, *, again: str, is_listed: bool = False) -> list[Path]:
+    """Files of a server; the third has GTID 2 again, with another statement or with the same."""
+    paths = [tmp_path / f"binlog.{number:06}" for number in (1, 2, 3)]
+    for path, previous, statements in (
+        (paths[0], "", {1: "CREATE TABLE a (a INT)"}),
+        (paths[1], f"{UUID_A}:1", {2: "CREATE TABLE b (a INT)"}),
+        (paths[2], f"{UUID_A}:1-2" if is_listed else f"{UUID_A}:1", {2: again, 3: "DROP TABLE b"}),
+    ):
+        log = Log()
+        log.add(EventType.PREVIOUS_GTIDS, encode(GtidSet.parse(previous)))
+        for gno, sql in statements.items():
+            log.gtid(gno)
+            log.query(sql)
+        path.write_bytes(bytes(log))
+    return paths
+
+
+def test_two_transactions_under_one_gtid_are_not_one(tmp_path: Path) -> None:
+    logs = FileLogs(two_histories(tmp_path, again="CREATE TABLE c (a INT)"))
+    said: list[ReusedGtid] = []
+    for wanted in (f"{UUID_A}:2", f"{UUID_A}:1-3"):
+        with pytest.raises(ReusedGtid, match=r"binlog\.000002 and binlog\.000003 have two diff"):
+            list(logs.events_of(GtidSet.parse(wanted)))
+    groups = list(logs.events_of(GtidSet.parse(f"{UUID_A}:1-3"), reused=said.append))
+    found = [(each.transaction.file[-1], str(each.transaction.gtid)[-1]) for each in groups]
+    assert found == [("1", "1"), ("2", "2"), ("3", "2"), ("3", "3")]
+    assert [each.gtid for each in said] == [f"{UUID_A}:2"]
+
+
+def test_the_same_transaction_in_two_files_is_given_once(tmp_path: Path) -> None:
+    logs = FileLogs(two_histories(tmp_path, again="CREATE TABLE b (a INT)"))
+    groups = list(logs.events_of(GtidSet.parse(f"{UUID_A}:1-3")))
+    assert [each.transaction.file[-1] for each in groups] == ["1", "2", "3"]
+
+
+def test_no_file_is_read_whose_header_lists_all(tmp_path: Path) -> None:
+    """What it has instead is damaged here: nothing complains."""
+    paths = two_histories(tmp_path, again="CREATE TABLE c (a INT)", is_listed=True)
+    paths[2].write_bytes(paths[2].read_bytes()[:-3])
+    [group] = FileLogs(paths).events_of(GtidSet.parse(f"{UUID_A}:2"))
+    assert group.transaction.file == paths[1].name
 
 
 def test_what_stands_between_groups_belongs_to_none() -> None:

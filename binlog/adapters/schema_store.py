@@ -13,6 +13,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -31,8 +32,9 @@ from binlog.schema.table_history import (
     Place,
     TableKey,
     TemporaryTable,
-    definition_at,
+    definition_if_known,
     entry_at,
+    unfollowed_at,
 )
 
 _VERSION = 1
@@ -210,12 +212,19 @@ class SchemaStore:
         return entry_of_document(json.loads(row[0])) if row else None
 
     def entry_at(self, server: UUID, key: TableKey, place: Place) -> Entry | None:
-        """Return the entry that is valid at a place."""
-        return entry_at(self.entries(server, key), place)
+        """Return the entry that is valid at a place; an UnfollowedEntry where no log was read."""
+        followed = self.followed(server)
+        behind = unfollowed_at(
+            key,
+            place,
+            followed_to=followed.place if followed else None,
+            store=shlex.quote(str(self.path)),
+        )
+        return behind or entry_at(self.entries(server, key), place)
 
     def definition_at(self, server: UUID, key: TableKey, place: Place) -> TableDefinition:
         """Return the definition that is valid at a place. Raises CannotFollow with the reason."""
-        return definition_at(self.entries(server, key), key, place)
+        return definition_if_known(self.entry_at(server, key, place), key, place)
 
     def catalogue(self, server: UUID) -> Catalogue:
         """Return the state that a tracker needs to continue."""

@@ -3,7 +3,9 @@
 1. A place is a file and a byte in the logs of one server. Files are in the order of their numbers.
 2. An entry states that a table is known, is unknown for a reason, or does not exist. Nothing
    changes between entries: the latest entry at or before a place is valid there.
-3. These are plain values; binlog/adapters/schema_store.py stores them.
+3. The entries say nothing of a place that the logs were not followed to. A statement that was not
+   read may have changed the table, so there it is unknown (`UnfollowedEntry`).
+4. These are plain values; binlog/adapters/schema_store.py stores them.
 """
 
 from collections.abc import Iterable
@@ -96,6 +98,12 @@ class Entry:
         assert bool(self.why) == (self.state is State.UNKNOWN)
 
 
+class UnfollowedEntry(Entry):
+    """The state of a table where the logs were not followed to; no store contains it."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Database:
     """The facts about a database. `is_whole`: all its tables are known, as the log created it."""
@@ -146,9 +154,27 @@ def entry_at(entries: Iterable[Entry], place: Place) -> Entry | None:
     return held
 
 
-def definition_at(entries: Iterable[Entry], key: TableKey, place: Place) -> TableDefinition:
-    """Return the definition of a table at a place. Raises CannotFollow with the reason."""
-    entry = entry_at(entries, place)
+def unfollowed_at(
+    key: TableKey, place: Place, *, followed_to: Place | None, store: str
+) -> UnfollowedEntry | None:
+    """Return the entry of a table at a place behind the followed logs; None if it is not behind.
+
+    `followed_to` is the place after the last transaction that was followed, None if none was. A
+    transaction that begins there is not behind: nothing is between.
+    """
+    if followed_to is not None and place.order <= followed_to.order:
+        return None
+    reached = "the store ends there" if followed_to else "no log was followed into the store"
+    why = f"{reached}. Run first: gtid-audit binlog schema follow SOURCE --store {store}"
+    # The source of an entry is where its definition is from: the logs, which were not read here.
+    return UnfollowedEntry(key, followed_to or place, State.UNKNOWN, Source.STATEMENT, why=why)
+
+
+def definition_if_known(entry: Entry | None, key: TableKey, place: Place) -> TableDefinition:
+    """Return the definition of the entry that is valid at a place.
+
+    Raises CannotFollow with the reason.
+    """
     if entry is None:
         raise CannotFollow(why=f"{key} is not tracked at {place} or before")
     if entry.definition is None:

@@ -3,7 +3,8 @@
 1. A file has the output of SHOW CREATE TABLE, or of `mysqldump --no-data`: CREATE TABLE statements,
    and USE for those without a schema. A statement without either applies to every schema.
 2. A store (`binlog schema follow`) has the definition at the beginning of the transaction. If the
-   store does not know it, the reason is reported once, and the next source is used.
+   store does not know it, or was not followed to there, the reason is reported once, and the next
+   source is used.
 3. A server is queried for a table when rows of it appear, and returns the definition as it is
    *now*. That definition is not used if the same logs change the table's columns after the
    transaction. Otherwise values would go to other columns, or become other members of an ENUM.
@@ -157,10 +158,13 @@ class GivenDefinitions:
                 ] = None
                 return self._given[name]
         if self._tracked is not None:
+            place = Place(file, position)
             try:
-                return self._tracked(TableKey(schema, table), Place(file, position))
+                return self._tracked(TableKey(schema, table), place)
             except CannotFollow as error:
-                self._say_once(str(error))
+                text = str(error)
+                # One reason is valid at many transactions: the first of them is reported.
+                self._say_once(text, reason=text.replace(str(place), ""))
         if self._now is None:
             return None
         key = TableKey(schema, table)
@@ -192,9 +196,10 @@ class GivenDefinitions:
         ] = None
         return definition
 
-    def _say_once(self, text: str) -> None:
-        if text not in self._said:
-            self._said.add(text)
+    def _say_once(self, text: str, *, reason: str = "") -> None:
+        """Report a text, but not a second one with the same reason."""
+        if (reason or text) not in self._said:
+            self._said.add(reason or text)
             self._say(text)
 
 

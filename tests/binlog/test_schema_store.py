@@ -20,6 +20,7 @@ from binlog.adapters.schema_store import (
     StoreInUse,
     StoreProblem,
 )
+from binlog.schema.sql_words import CannotFollow
 from binlog.schema.table_definitions import Column, TableDefinition
 from binlog.schema.table_history import (
     Catalogue,
@@ -30,6 +31,7 @@ from binlog.schema.table_history import (
     State,
     TableKey,
     TemporaryTable,
+    UnfollowedEntry,
 )
 
 A, B = (UUID(letter * 8 + "-0000-0000-0000-000000000000") for letter in "ab")
@@ -121,7 +123,7 @@ def test_changes_by_hand_are_backed_up_one_by_one(path: Path) -> None:
         assert store.entries(A, KEY) == (first, later)
         assert store.put_staged(A) == (second,)
         assert store.staged(A) == ()
-        assert store.definition_at(A, KEY, Place("log.000002", 4)) == second.definition
+        assert store.definition_at(A, KEY, Place("log.000001", 900)) == second.definition
 
 
 def test_a_store_that_cannot_be_used_is_said(path: Path) -> None:
@@ -147,3 +149,26 @@ def test_where_following_goes_on() -> None:
         starting_place(followed, files, created_at=lambda _file: 8)
     with pytest.raises(LogGap, match=r"was followed to log\.000003:44"):
         starting_place(followed, ["log.000004"], created_at=lambda _file: 7)
+
+
+def test_a_place_that_was_not_followed_to_has_no_definition(path: Path) -> None:
+    """A statement behind the followed logs may have changed the table."""
+    end = Place("log.000001", 900)
+    with SchemaStore(path) as store:
+        save(store, entry(100, "a"))
+        for known in (Place("log.000001", 100), end):
+            assert store.definition_at(A, KEY, known) == entry(100, "a").definition
+        for unknown in (Place("log.000001", 901), Place("log.000002", 4)):
+            assert isinstance(store.entry_at(A, KEY, unknown), UnfollowedEntry)
+            with pytest.raises(CannotFollow) as refused:
+                store.definition_at(A, KEY, unknown)
+            assert str(refused.value) == (
+                f"d.t at {unknown}: not known since {end}: the store ends there. Run first:"
+                f" gtid-audit binlog schema follow SOURCE --store {path}"
+            )
+        # Also a table without an entry, and one whose only entry was set by hand.
+        with pytest.raises(CannotFollow, match="the store ends there"):
+            store.definition_at(A, TableKey("d", "new"), Place("log.000002", 4))
+        store.put(B, entry(100, "a"))
+        with pytest.raises(CannotFollow, match="no log was followed into the store"):
+            store.definition_at(B, KEY, Place("log.000001", 100))

@@ -25,7 +25,7 @@ from binlog.schema.table_history import (
     Source,
     State,
     TableKey,
-    definition_at,
+    definition_if_known,
     entry_at,
 )
 from binlog.schema.tracker import NEVER_SEEN, SchemaTracker
@@ -263,11 +263,15 @@ def test_the_entry_that_holds_at_a_place() -> None:
     assert entry_at(entries, first.place) is first
     assert entry_at(entries, Place("binlog.000007", second.place.position - 1)) is first
     assert entry_at(entries, Place("binlog.000008", 4)) is third
-    assert definition_at(entries, T, second.place) is second.definition
+    assert (
+        definition_if_known(entry_at(entries, second.place), T, second.place) is second.definition
+    )
     with pytest.raises(CannotFollow, match=r"not tracked at binlog\.000001:4"):
-        definition_at(entries, T, Place("binlog.000001", 4))
+        definition_if_known(
+            entry_at(entries, Place("binlog.000001", 4)), T, Place("binlog.000001", 4)
+        )
     with pytest.raises(CannotFollow, match="the table does not exist since"):
-        definition_at(entries, T, third.place)
+        definition_if_known(entry_at(entries, third.place), T, third.place)
     assert Place("binlog.1000000", 4).order > Place("binlog.999999", 10**9).order
 
 

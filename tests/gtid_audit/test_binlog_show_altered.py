@@ -121,6 +121,50 @@ def test_the_tracked_definition_is_used_instead(
     assert mysql97.query("SELECT id, paid, owed, state FROM altered.t") == [ROW[:4]]
 
 
+@pytest.mark.parametrize("source", ["files", "server"])
+def test_a_store_that_ends_before_the_transaction_is_not_used(
+    mysql97: Server,
+    wanted: Callable[[str], str],
+    tmp_path: Path,
+    source: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The last run of `follow` was before the ALTER: the values would exchange their columns."""
+    store = str(tmp_path / "schemas.sqlite")
+    follow = ("binlog", "schema", "follow", mysql97.dsn, "--store", store)
+    assert run(follow) == 0
+    wanted("ALTER TABLE altered.t MODIFY owed INT AFTER id")
+    gtid = wanted("INSERT INTO altered.t (id, paid, owed) VALUES (2, 7, 8), (3, 9, 10)")
+    deleted = wanted("DELETE FROM altered.t")
+    arguments = ("binlog", "show", f"{gtid},{deleted}", *sources(mysql97)[source], "--store", store)
+    capsys.readouterr()
+    for direction in ("--undo", "--redo"):
+        assert run((*arguments, direction)) == 3
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.count("altered.t at binlog.0000") == 1  # of two transactions
+        assert "not known since binlog.0000" in err
+        assert f"Run first: gtid-audit binlog schema follow SOURCE --store {store}" in err
+        assert "no script was written" in err
+    assert run(arguments) == 0
+    out, err = capsys.readouterr()
+    assert ("@1" in out, "paid" in out) == (True, False)
+    assert "the store ends there" in err
+
+    servers = ("--source", mysql97.dsn, "--at", gtid, "--store", store)
+    assert run(("binlog", "schema", "compare", "altered.t", *servers)) == 3
+    out = capsys.readouterr().out
+    assert "tracked: not known since binlog.0000" in out
+    assert "binlog schema update" not in out
+
+    assert run(follow) == 0
+    capsys.readouterr()
+    assert run(("binlog", "show", deleted, *arguments[3:], "--undo")) == 0
+    assert mysql97.client(capsys.readouterr().out).returncode == 0
+    rows = mysql97.query("SELECT id, paid, owed FROM altered.t ORDER BY id")
+    assert rows == [(2, 7, 8), (3, 9, 10)]
+
+
 @pytest.mark.parametrize(
     "altered",
     [

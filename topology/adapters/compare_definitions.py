@@ -19,7 +19,7 @@ from binlog.events import Event, GtidLog, TableMap
 from binlog.schema.check import misfit
 from binlog.schema.metadata import shown_columns
 from binlog.schema.table_definitions import TableDefinition
-from binlog.schema.table_history import Entry, Place, TableKey, explain
+from binlog.schema.table_history import Entry, Place, TableKey, UnfollowedEntry, explain
 from binlog.table_metadata import read_table_metadata
 from gtid import GtidSet
 from topology.catalogue.findings import Verdict
@@ -201,6 +201,8 @@ def _explain_event(
     held = tracked.definition if tracked else None
     if held is None:
         yield f"no definition is tracked for rows at {logged.place}: their columns have no names"
+        if isinstance(tracked, UnfollowedEntry):
+            return  # the logs are followed first: a definition set by hand would replace good ones
     elif why := misfit(held, logged.table):
         yield f"rows at {logged.place} do not fit the tracked definition: {why}"
         if held.column_count != len(logged.table.column_types):

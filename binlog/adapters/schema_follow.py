@@ -4,7 +4,7 @@
    If a log is still being written and ends inside a transaction, the next run reads that
    transaction.
 2. A gap between the store's place and the first available log is an error, unless the caller allows
-   to forget everything before: then every table is unknown there.
+   to forget everything before: then every table is unknown there. So is a gap between two logs.
 3. This file requests nothing from a server but its log.
 """
 
@@ -19,6 +19,7 @@ from binlog.cursor import MalformedBody
 from binlog.decode import FIRST_POSITION
 from binlog.errors import BinlogError, CorruptBinlog
 from binlog.events import Event, FormatDescription, Rows
+from binlog.locating.continuity import LogBreak
 from binlog.schema.table_history import Entry, Place
 from binlog.schema.tracker import SchemaTracker
 from binlog.transactions import Transaction, TransactionFolder
@@ -65,6 +66,15 @@ def starting_place(
             " different log: the server's logs were reset, or these logs are of another server"
         )
     return followed.place
+
+
+def gap_after(place: Place, broken: LogBreak) -> LogGap:
+    """Return the gap between two logs that are both available, of a store that reached a place."""
+    kind = LogsReset if broken.is_reset else LogGap
+    return kind(
+        f"the store was followed to {place}, but {broken.after} does not continue {broken.before}:"
+        f" {broken.why}"
+    )
 
 
 def _ignore() -> None:

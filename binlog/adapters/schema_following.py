@@ -1,16 +1,20 @@
 """Runs a follower to the end of the log, of files or a live server, and queries missing tables.
 
+Files that do not continue each other are a gap, as between two runs: the follower stops before it,
+or forgets all tables there. A live server sends its files itself, one after the other.
+
 The server returns a table's present definition. That definition holds since the table became
 unknown, if the log, read again after the query, has no change of the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
+from binlog.adapters.log_ends import breaks_in
 from binlog.adapters.log_files import read_events
 from binlog.adapters.schema_defining import DefiningEvents
 from binlog.adapters.schema_events import begun_at_seconds
@@ -18,10 +22,12 @@ from binlog.adapters.schema_follow import (
     Follower,
     FollowReport,
     LogGap,
+    gap_after,
     starting_place,
 )
 from binlog.adapters.schema_servers import ServerTables
 from binlog.adapters.schema_store import Followed, SchemaStore
+from binlog.locating.continuity import LogBreak
 from binlog.schema.schema_facts import SchemaFacts
 from binlog.schema.sql_words import CannotFollow
 from binlog.schema.table_definitions import TableDefinition
@@ -56,10 +62,27 @@ def follow_files(
         staged = store.put_staged(server)
         begin = _Beginning(store, server, SchemaFacts(), skips_gap=skips_gap)
         start = begin.start(names, lambda name: created_at_of(by_name[name]))
-        defining = DefiningEvents()
-        events = defining.of_files(ordered[names.index(start.file) :], start)
-        report = begin.follower().follow(events, start, changed=defining.forget)
+        left = ordered[names.index(start.file) :]
+        report = FollowReport(start, start, 0)
+        for broken, part in _parts(left):
+            place = report.ended_at
+            if broken is not None:
+                first = Place(part[0].name, 0)
+                place = begin.skip(gap_after(place, broken), first, created_at_of(part[0]))
+            defining = DefiningEvents()
+            events = defining.of_files(part, place)
+            after = begin.follower().follow(events, place, changed=defining.forget)
+            count = report.entry_count + after.entry_count
+            report = FollowReport(start, after.ended_at, count)
         return Followers(server, report, staged, (), _unknown(begin.tracker))
+
+
+def _parts(paths: Sequence[Path]) -> Iterator[tuple[LogBreak | None, Sequence[Path]]]:
+    """Yield files that continue each other, with the break before them; the first have none."""
+    breaks = breaks_in(paths)
+    starts = [0, *breaks]
+    for start, end in zip(starts, [*breaks, len(paths)], strict=True):
+        yield breaks.get(start), paths[start:end]
 
 
 def follow_server(store: SchemaStore, source: ServerTables, *, skips_gap: bool) -> Followers:
@@ -111,14 +134,17 @@ class _Beginning:
         try:
             return starting_place(self._followed, names, created_at=created_at)
         except LogGap as gap:
-            if not self._skips_gap:
-                raise
-            start = Place(names[0], 0)
-            lost = self.tracker.lose_all(start, f"logs before it were not read: {gap}")
-            begun = Followed(start, created_at(names[0]))
-            self._store.save(self._server, lost, self.tracker.catalogue, begun)
-            self._followed = begun
-            return start
+            return self.skip(gap, Place(names[0], 0), created_at(names[0]))
+
+    def skip(self, gap: LogGap, start: Place, created_at: int) -> Place:
+        """Forget all tables at the place after a gap, and return it. Raises the gap otherwise."""
+        if not self._skips_gap:
+            raise gap
+        lost = self.tracker.lose_all(start, f"logs before it were not read: {gap}")
+        begun = Followed(start, created_at)
+        self._store.save(self._server, lost, self.tracker.catalogue, begun)
+        self._followed = begun
+        return start
 
     def follower(self) -> Follower:
         created_at = self._followed.created_at if self._followed else 0

@@ -146,6 +146,25 @@ def test_a_gap_is_an_error_or_makes_all_unknown(
     assert [column["name"] for column in entry["definition"]["columns"]] == ["a", "b"]
 
 
+def test_a_log_that_is_missing_in_the_middle_is_a_gap_too(
+    server: Server, schema: str, schemas: Command, tmp_path: Path
+) -> None:
+    server.execute("FLUSH BINARY LOGS", f"CREATE TABLE {schema}.t (a int, b int)")
+    server.execute("FLUSH BINARY LOGS", f"ALTER TABLE {schema}.t MODIFY b int FIRST")
+    server.execute("FLUSH BINARY LOGS", f"INSERT INTO {schema}.t VALUES (1, 2)")
+    first, second, third = sorted(server.datadir.glob("binlog.0*"))[-3:]
+    arguments = ("follow", str(first), str(third), "--server", server.value("@@server_uuid"))
+    for _ in range(2):
+        missing = schemas(*arguments, status=3)
+        assert f"{third.name} does not continue {first.name}: {first.name} continues in" in missing
+        assert f"{second.name} (its ROTATE event), missing here" in missing
+    lost = schemas.json(*arguments, "--skip-gap", status=3)
+    assert [each["table"] for each in lost["unknown"]] == [f"{schema}.t"]
+    schemas.store.unlink()
+    whole = ("follow", str(first), str(second), str(third), *arguments[3:])
+    assert schemas.json(*whole)["unknown"] == []
+
+
 def test_nothing_is_changed_while_somebody_follows(
     server: Server, schema: str, schemas: Command
 ) -> None:

@@ -10,7 +10,7 @@ unknown, if the log, read again after the query, has no change of the table.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
@@ -141,6 +141,12 @@ class _Beginning:
         if not self._skips_gap:
             raise gap
         lost = self.tracker.lose_all(start, f"logs before it were not read: {gap}")
+        # A place in the gap may be asked for later: its log may exist elsewhere. The entries there
+        # are separate, because a server's definition of now holds after the gap, not in it.
+        reached = self._store.followed(self._server)
+        if reached is not None and reached.place.order < start.order:
+            why = f"logs after it were not read: {gap}"
+            lost = (*(replace(each, place=reached.place, why=why) for each in lost), *lost)
         begun = Followed(start, created_at)
         self._store.save(self._server, lost, self.tracker.catalogue, begun)
         self._followed = begun

@@ -16,6 +16,7 @@ from binlog.adapters.schema_store import SchemaStore
 from binlog.errors import TruncatedBinlog
 from binlog.event_types import EventType
 from binlog.locating.continuity import LogBreak, LogEnds, break_between
+from binlog.schema.sql_words import CannotFollow
 from binlog.schema.table_history import Place, State, TableKey
 from compose.native import shapes
 from compose.native.command import Settings
@@ -170,6 +171,11 @@ def test_a_missing_file_is_a_gap_within_a_run(archive: Archive, tmp_path: Path) 
         assert last is not None
         assert last.place == Place(name(3), 0)
         assert last.why.startswith("logs before it were not read: the store was followed to")
+        inside = store.entry_at(UUID_A, KEY, Place(name(2), 900))  # the log may exist elsewhere
+        assert inside is not None
+        assert inside.place.file == name(1)
+        with pytest.raises(CannotFollow, match="logs after it were not read"):
+            store.definition_at(UUID_A, KEY, Place(name(2), 900))
         assert archive.follow(store) == (end, 1)  # the gap is behind
 
 

@@ -144,6 +144,7 @@ def test_a_gap_is_an_error_or_makes_all_unknown(
     assert f"{schema}.t" in found["taken_from_server"]
     [entry] = schemas.json("list", f"{schema}.t")["tables"]
     assert [column["name"] for column in entry["definition"]["columns"]] == ["a", "b"]
+    assert (entry["file"], entry["position"]) == (newest.name, 0)  # not known in the gap
 
 
 def test_a_log_that_is_missing_in_the_middle_is_a_gap_too(

@@ -30,8 +30,11 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from gtid import GtidSet
+
+DIGITS_MIN: Final = 6  # mysqld writes at least six: binlog.000001
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ class Histories:
         holes = []
         before: dict[LogOrigin, GtidSet] = {}
         for files in self.of_files:
-            key = _key(files[0])
+            key = server_of(files[0])
             inside = GtidSet.union_of(each.gtids for each in files)
             listed = GtidSet.union_of(each.previous for each in files)
             older = before.get(key, GtidSet())
@@ -105,13 +108,13 @@ def histories_of(files: Sequence[ArchiveFile], repeated: Sequence[RepeatedGtids]
     """Return the histories of an archive's files."""
     servers: defaultdict[LogOrigin, list[ArchiveFile]] = defaultdict(list)
     for each in files:
-        servers[_key(each)].append(each)
+        servers[server_of(each)].append(each)
     same = GtidSet.union_of(each.same for each in repeated)
     different = GtidSet.union_of(each.different for each in repeated)
     parts: list[tuple[ArchiveFile, ...]] = []
     begins: list[NewHistory] = []
     for of_server in servers.values():
-        found = _of_server(sorted(of_server, key=_order), same - different, different)
+        found = _of_server(sorted(of_server, key=place_of), same - different, different)
         parts += found.of_files
         begins += found.begins
     begins += _of_two_servers(files, repeated, begins)
@@ -175,21 +178,28 @@ def _of_two_servers(
     for each in repeated:
         new = each.different - known
         if new and all(number in by_number for number in each.files):
-            before, file = sorted((by_number[number] for number in each.files), key=_order)
+            before, file = sorted((by_number[number] for number in each.files), key=place_of)
             begins.append(NewHistory(file.name, before.name, GtidSet(), new, is_proved=True))
             known |= new
     return begins
 
 
-def _key(file: ArchiveFile) -> LogOrigin:
+def server_of(file: ArchiveFile) -> LogOrigin:
     """Return what the files of one server have in common."""
     origin = file.origin
     return LogOrigin(server_id=origin.server_id, is_relay_log=origin.is_relay_log)
 
 
-def _order(file: ArchiveFile) -> tuple[int, int, int, int]:
+def place_of(file: ArchiveFile) -> tuple[int, int, int, int]:
     """Return the place of a file; of two copies of one file, the shorter one is first."""
-    found = re.search(r"\.(\d+)", file.name)
-    number = int(found[1]) if found is not None else 0
     counts = file.previous.gtid_count, file.gtids.gtid_count
-    return file.origin.made_at_seconds, number, *counts
+    return file.origin.made_at_seconds, number_in(file.name), *counts
+
+
+def number_in(name: str) -> int:
+    """Return the number in the name of a log, 0 without one: the first with six digits or more.
+
+    Others may be of a host name or an address; a date may be behind it.
+    """
+    found = re.findall(r"\.(\d+)", name)
+    return int(next((each for each in found if len(each) >= DIGITS_MIN), (*found, "0")[0]))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from binlog.locating.cover import ArchivedLog, cover_of
-from binlog.locating.histories import LogOrigin, RepeatedGtids
+from binlog.locating.histories import LogOrigin, RepeatedGtids, number_in
 from gtid import GtidSet
 from gtid_audit.views.cover_text import cover_headline, document_of, show_cover, verdict_of
 from topology.catalogue.findings import Verdict
@@ -228,3 +228,10 @@ def test_a_copy_with_another_content_is_no_copy() -> None:
     files = (*OLD, replace(OLD[1], file="b.000002", gtids=gtids("8-12")))
     found = cover_of(GtidSet(), files, [repeat(1, 3, different="8-12")])
     assert verdict_of(found) is Verdict.UNKNOWN
+
+
+def test_the_number_in_a_name_is_that_of_the_log() -> None:
+    files = [replace(each, file=f"db.7.{each.file}", origin=LogOrigin(1, 10)) for each in OLD]
+    assert not cover_of(GtidSet(), files[::-1]).new_histories
+    names = ("db.7.b.000012", "b.000002.part", "b.000002.20261130", "b.3", "b")
+    assert [number_in(name) for name in names] == [12, 2, 2, 3, 0]

@@ -21,6 +21,10 @@ of either history.
 
 Transactions without a GTID are in no set. A file that could not be read to its end may hold what
 seems to be missing, or be followed by nothing that shows it: then the answer is not known.
+
+A receiver does not wait for the end of a transaction before it makes a new relay log. Of a
+transaction that is whole over several relay logs, the first has the GTID, and each is one of its
+`parts` (adapters/split_transactions.py).
 """
 
 from collections.abc import Sequence
@@ -48,6 +52,8 @@ class ArchivedLog:
     error: BinlogError | None = None
     origin: LogOrigin = LogOrigin()  # noqa: RUF009 - immutable
     has_checksums: bool = True  # False: bytes inside its transactions cannot be checked
+    parts: GtidSet = GtidSet()  # noqa: RUF009 - immutable; whole over this and other relay logs
+    ends_in_transaction: bool = False  # the last transaction has no end
 
     @property
     def is_unread(self) -> bool:
@@ -79,7 +85,7 @@ class ArchiveCover:
     @property
     def needed(self) -> tuple[ArchivedLog, ...]:
         """Return the files with anything that is not in the given set."""
-        return tuple(each for each in self.files if each.gtids - self.start)
+        return tuple(each for each in self.files if (each.gtids | each.parts) - self.start)
 
     @property
     def beyond(self) -> GtidSet:

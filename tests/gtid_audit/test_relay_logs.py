@@ -171,6 +171,21 @@ def test_a_transaction_over_several_relay_logs_is_read_as_one(split: Relayed, bi
     assert ours.count("DELETE FROM `d`.`t`") >= 8
 
 
+def test_cover_has_a_transaction_over_several_relay_logs(
+    split: Relayed, binlog: Any, tmp_path: Path
+) -> None:
+    for path in split.paths:
+        shutil.copy(path, tmp_path / path.name)
+    start = str(GtidSet.parse(split.pair.b.value("@@GLOBAL.gtid_executed")))
+    found = json.loads(binlog("cover", "--from", "", str(tmp_path), "--json"))
+    assert (found["hole"], found["unread"]) == ("", [])
+    assert GtidSet.parse(found["end"]) | GtidSet.parse(start) == split.gtids
+    in_the_middle = sorted(tmp_path.glob("relay.0*"))[3]
+    in_the_middle.unlink()
+    found = json.loads(binlog("cover", "--from", "", str(tmp_path), "--json", status=3))
+    assert found["hole"]
+
+
 def test_of_a_transaction_without_an_end_nothing_is_known(
     split: Relayed, binlog: Any, tmp_path: Path
 ) -> None:

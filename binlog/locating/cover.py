@@ -22,21 +22,29 @@ of either history.
 Transactions without a GTID are in no set. A file that could not be read to its end may hold what
 seems to be missing, or be followed by nothing that shows it: then the answer is not known.
 
-A receiver does not wait for the end of a transaction before it makes a new relay log. Of a
-transaction that is whole over several relay logs, the first has the GTID, and each is one of its
-`parts` (adapters/split_transactions.py).
+A file that was copied while its server wrote it may end inside a transaction, and inside an event
+if it is marked as in use. That transaction does not count. Nothing else is unknown if the file is
+the newest of its server, or a copy of a longer one. Any other file was longer than its copy: its
+server had closed it when it made the next one.
+
+A receiver does not wait for the end of a transaction before it makes a new relay log, so there
+`ends_in_transaction` shows nothing. Of a transaction that is whole over several relay logs, the
+first has the GTID, and each is one of its `parts` (adapters/split_transactions.py).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from binlog.errors import BinlogError, TruncatedBinlog
+from binlog.locating.copied_files import FileCopy, distinct_files
 from binlog.locating.histories import (
     ArchiveFile,
     LogOrigin,
     NewHistory,
     RepeatedGtids,
     histories_of,
+    place_of,
+    server_of,
 )
 from gtid import GtidSet
 
@@ -55,16 +63,15 @@ class ArchivedLog:
     parts: GtidSet = GtidSet()  # noqa: RUF009 - immutable; whole over this and other relay logs
     ends_in_transaction: bool = False  # the last transaction has no end
 
-    @property
-    def is_unread(self) -> bool:
-        """Return whether something of the file is not known.
-
-        The last event of a file that a server still writes may be incomplete.
-        """
+    def is_unread(self, *, may_be_cut: bool) -> bool:
+        """Return whether something of the file is not known; `may_be_cut`: see *How it works*."""
         if self.previous_gtids is None or self.anonymous_count:
             return True
-        error = self.error
-        return error is not None and not (isinstance(error, TruncatedBinlog) and error.in_use)
+        if isinstance(self.error, TruncatedBinlog) and self.error.in_use:
+            return not may_be_cut
+        if self.error is not None:
+            return True
+        return self.ends_in_transaction and not self.origin.is_relay_log and not may_be_cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,9 @@ class ArchiveCover:
     files: tuple[ArchivedLog, ...]  # in log order
     end: GtidSet  # what its servers had executed at its end
     hole: GtidSet
+    unread: tuple[ArchivedLog, ...] = ()  # the files of which something is not known
     new_histories: tuple[NewHistory, ...] = ()  # where GTIDs begin anew
+    copies: tuple[FileCopy, ...] = ()
 
     @property
     def unchecked(self) -> tuple[ArchivedLog, ...]:
@@ -84,8 +93,13 @@ class ArchiveCover:
 
     @property
     def needed(self) -> tuple[ArchivedLog, ...]:
-        """Return the files with anything that is not in the given set."""
-        return tuple(each for each in self.files if (each.gtids | each.parts) - self.start)
+        """Return the files with anything that is not in the given set, without copies."""
+        copies = {each.number for each in self.copies}
+        return tuple(
+            each
+            for number, each in enumerate(self.files)
+            if (each.gtids | each.parts) - self.start and number not in copies
+        )
 
     @property
     def beyond(self) -> GtidSet:
@@ -103,11 +117,6 @@ class ArchiveCover:
         known = self.start | self.end
         return self.end.filled() - known
 
-    @property
-    def unread(self) -> tuple[ArchivedLog, ...]:
-        """Return the files of which something is not known."""
-        return tuple(each for each in self.files if each.is_unread)
-
 
 def cover_of(
     start: GtidSet, files: Sequence[ArchivedLog], repeated: Sequence[RepeatedGtids] = ()
@@ -119,14 +128,29 @@ def cover_of(
     inside = GtidSet.union_of(each.gtids for each in files)
     before = GtidSet.union_of(each.previous_gtids or GtidSet() for each in files)
     hole = before - start - inside
-    found = histories_of(
-        [
-            ArchiveFile(number, each.file, each.origin, each.previous_gtids, each.gtids)
-            for number, each in enumerate(files)
-            if each.previous_gtids is not None
-        ],
-        repeated,
-    )
+    readable = [
+        ArchiveFile(number, each.file, each.origin, each.previous_gtids, each.gtids)
+        for number, each in enumerate(files)
+        if each.previous_gtids is not None
+    ]
+    distinct = distinct_files(readable, repeated)
+    found = histories_of(distinct.files, repeated)
     if found.begins:
         hole |= found.hole_after(start)
-    return ArchiveCover(start, tuple(files), before | inside, hole, found.begins)
+    copies = {each.number for each in distinct.copies}
+    may_be_cut = copies | _newest([each for each in readable if each.number not in copies])
+    unread = tuple(
+        each for number, each in enumerate(files) if each.is_unread(may_be_cut=number in may_be_cut)
+    )
+    return ArchiveCover(
+        start, tuple(files), before | inside, hole, unread, found.begins, distinct.copies
+    )
+
+
+def _newest(files: Sequence[ArchiveFile]) -> set[int]:
+    """Return the newest file of each server, and of each channel's relay logs."""
+    newest: dict[tuple[LogOrigin, str], ArchiveFile] = {}
+    for each in sorted(files, key=place_of):
+        channel = each.name.rpartition(".")[0] if each.origin.is_relay_log else ""
+        newest[server_of(each), channel] = each
+    return {each.number for each in newest.values()}

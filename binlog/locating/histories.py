@@ -24,6 +24,7 @@ is there that another file's header lists. Two facts show it:
 
 A server is known by the server_id in its files: they do not have its UUID. The order is that of the
 time in the first event of each file, then of the number in its name, because files may be renamed.
+Copies of a file are left out before (copied_files.py).
 """
 
 import re

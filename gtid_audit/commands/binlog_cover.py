@@ -38,8 +38,9 @@ def cover(paths: Archive, *, start: Start, as_json: AsJson = False, form: Format
 
     Exit status: 0 it is complete; 1 it is, but the set has GTIDs that the archive does not know, or
     GTIDs between others are in no file and no header;
-    2 there is a hole; 3 a file is damaged or could not be read to its end, has transactions without
-    a GTID, or GTIDs begin anew in a file (RESET BINARY LOGS AND GTIDS).
+    2 there is a hole; 3 a file is damaged or cut, has transactions without a GTID, or GTIDs begin
+    anew in a file (RESET BINARY LOGS AND GTIDS). Only the newest file of a server may end inside a
+    transaction, which does not count, and inside an event only if it is marked as in use.
     """
     chosen = form_of(form, as_json=as_json)
     [gtids] = read_operands((start,))
@@ -56,7 +57,7 @@ def cover(paths: Archive, *, start: Start, as_json: AsJson = False, form: Format
         from binlog.locating.cover import cover_of
 
         with progress() as line:
-            logs = tuple(archived_logs(files, say=line.say))
+            logs = archived_logs(files, say=line.say)
             return cover_of(gtids, logs, repeated_gtids(files, logs, say=line.say))
 
     def work() -> int:

@@ -85,6 +85,7 @@ _UNREAD_LOG: Final = record_of(
     file=TEXT,
     has_previous_gtids=FLAG,
     anonymous_count=NUMBER.or_null(),
+    ends_in_transaction=FLAG,
     error=LOG_ERROR.or_null(),
 )
 COVER: Final = document_of(
@@ -101,6 +102,7 @@ COVER: Final = document_of(
     new_histories=list_of(
         record_of(file=TEXT, before=TEXT, lost=TEXT, reused=TEXT, is_proved=FLAG)
     ),
+    copies=list_of(record_of(file=TEXT, of=TEXT)),
 )
 _IMAGE: Final = map_of(ANYTHING)  # values by column; views/transactions_json.py has their forms
 _ROWS: Final = record_of(

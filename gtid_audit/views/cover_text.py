@@ -63,6 +63,7 @@ def document_of(cover: ArchiveCover) -> dict[str, Any]:
                 }
                 for each in cover.new_histories
             ],
+            "copies": [{"file": each.file, "of": each.of} for each in cover.copies],
         }
     )
 
@@ -72,6 +73,7 @@ def _unread(log: ArchivedLog) -> dict[str, Any]:
         "file": log.file,
         "has_previous_gtids": log.previous_gtids is not None,
         "anonymous_count": log.anonymous_count,
+        "ends_in_transaction": log.ends_in_transaction,
         "error": None if log.error is None else error_document(log.error),
     }
 
@@ -119,6 +121,8 @@ def _rows(cover: ArchiveCover) -> list[tuple[str, str]]:
     if needed:
         last = f" to {needed[-1].file}" if len(needed) > 1 else ""
         rows.append(("read", printable(f"{needed[0].file}{last}")))
+    if cover.copies:
+        rows.append(("copy", _copied(cover)))
     if cover.beyond:
         rows.append(("but", f"the set has {_short(cover.beyond)}, which {_unlisted(cover)}"))
     if cover.between:
@@ -127,6 +131,13 @@ def _rows(cover: ArchiveCover) -> list[tuple[str, str]]:
         files = counted(len(cover.unchecked), "file")
         rows.append(("but", f"{files} without checksums: damage inside a transaction is not seen"))
     return rows
+
+
+def _copied(cover: ArchiveCover) -> str:
+    first, *rest = cover.copies
+    more = f", and {counted(len(rest), 'more file')}" if rest else ""
+    of = "another file of this name" if first.file == first.of else first.of
+    return printable(f"{first.file} has the transactions of {of}: it is left out{more}")
 
 
 def _unlisted(cover: ArchiveCover) -> str:
@@ -150,7 +161,9 @@ def _why(log: ArchivedLog) -> str:
         return str(log.error)
     if log.previous_gtids is None:
         return "its header lists no previous GTIDs"
-    return f"{counted(log.anonymous_count, 'transaction')} without a GTID: no set covers them"
+    if log.anonymous_count:
+        return f"{counted(log.anonymous_count, 'transaction')} without a GTID: no set covers them"
+    return "it ends inside a transaction, and its server made later files: the copy is cut"
 
 
 def _short(gtids: GtidSet) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,16 +14,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binlog.errors import TruncatedBinlog
+from binlog.event_types import EventType
+from binlog.header import FLAG_IN_USE
 from binlog.locating.cover import ArchivedLog, cover_of
-from binlog.locating.histories import LogOrigin
+from binlog.locating.histories import LogOrigin, RepeatedGtids
 from compose.faults import commit
 from compose.faults_content import restart_with
 from compose.native import shapes
 from compose.native.installation import Installation
 from compose.native.server import Server
 from gtid import GtidSet
+from gtid.binary import encode
 from gtid_audit.cli import run
-from gtid_audit.views.cover_text import document_of, verdict_of
+from gtid_audit.views.cover_text import document_of, show_cover, verdict_of
+from tests.binlog.builders import UUID_A, Log
 from tests.hypothesis_profiles import laws
 from topology.catalogue.findings import Verdict
 
@@ -95,6 +100,89 @@ def test_what_could_not_be_read_is_unknown(bad: ArchivedLog, *, is_unread: bool)
     found = cover_of(GtidSet(), (*ARCHIVE, bad))
     assert (verdict_of(found) is Verdict.UNKNOWN) is is_unread
     assert len(document_of(found)["unread"]) == is_unread
+
+
+LATER = log("b.5", "1-13", "14")
+OTHER_SERVER = replace(log("c.5", "", "1-14"), origin=LogOrigin(server_id=9))
+OPEN = replace(log("b.4", "1-12", "13"), ends_in_transaction=True)
+RELAY = LogOrigin(is_relay_log=True)
+
+
+@pytest.mark.parametrize(
+    ("files", "unread"),
+    [
+        ((*ARCHIVE, cut(in_use=True), LATER), ["b.4"]),
+        ((LATER, cut(in_use=True), *ARCHIVE), ["b.4"]),  # the order of the logs, not of the paths
+        ((*ARCHIVE, cut(in_use=True), OTHER_SERVER), []),
+        ((*ARCHIVE, OPEN), []),
+        ((*ARCHIVE, OPEN, LATER), ["b.4"]),
+        ([replace(each, origin=RELAY) for each in (*ARCHIVE, OPEN, LATER)], []),
+        # Each channel has a newest relay log.
+        (
+            [
+                replace(each, origin=RELAY, file=f"relay-{channel}.{at:06}")
+                for channel in ("one", "two")
+                for at, each in enumerate((*ARCHIVE, cut(in_use=True)), start=1)
+            ],
+            [],
+        ),
+    ],
+)
+def test_only_the_newest_file_may_be_cut(files: Sequence[ArchivedLog], unread: list[str]) -> None:
+    """A server closes a file before it makes the next one: that copy is not the whole file."""
+    found = cover_of(GtidSet(), files)
+    assert [each.file for each in found.unread] == unread
+    assert not unread or verdict_of(found) is Verdict.UNKNOWN
+
+
+def test_a_cut_file_that_was_copied_again() -> None:
+    files = (*ARCHIVE, cut(in_use=True), log("b.4", "1-12", "13-15"), log("b.5", "1-15", "16"))
+    assert cover_of(GtidSet(), files, [RepeatedGtids((3, 4), gtids("13"), GtidSet())]).unread == ()
+    assert (
+        len(cover_of(GtidSet(), files, [RepeatedGtids((3, 4), GtidSet(), GtidSet())]).unread) == 1
+    )
+
+
+def test_a_cut_file_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    found = cover_of(GtidSet(), (*ARCHIVE, OPEN, LATER))
+    show_cover(found)
+    assert "b.4: it ends inside a transaction" in capsys.readouterr().out
+    [unread] = document_of(found)["unread"]
+    assert (unread["ends_in_transaction"], unread["error"]) == (True, None)
+
+
+@pytest.mark.parametrize("flags", [0, FLAG_IN_USE])
+def test_the_exit_status_of_a_cut_file(
+    flags: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What `--help` says of status 3, for each end that a copy may have."""
+    whole = []
+    for number, previous in enumerate(("", "1-2", "1-4"), start=1):
+        made = Log(flags=flags if number == 3 else 0)
+        made.add(EventType.PREVIOUS_GTIDS, encode(gtids_of_files(previous)))
+        made.gtid(2 * number - 1)
+        made.query("BEGIN")
+        made.xid()
+        made.gtid(2 * number)
+        at = len(made.data)
+        made.query("BEGIN")
+        made.xid()
+        whole.append((bytes(made), at))
+    paths = [tmp_path / f"b.{number:06}" for number in (1, 2, 3)]
+    for cut_file in (0, 1, 2):
+        for extra in (0, 5):  # behind an event, and inside one
+            for at, (path, (content, end)) in enumerate(zip(paths, whole, strict=True)):
+                path.write_bytes(content[: end + extra] if at == cut_file else content)
+            is_good = cut_file == 2 and (not extra or flags)
+            expected = 0 if is_good else 3
+            assert run(["binlog", "cover", "--from", "", str(tmp_path), "--json"]) == expected
+            found = json.loads(capsys.readouterr().out)
+            end_expected = "1-5" if cut_file == 2 else "1-6"
+            assert GtidSet.parse(found["end"]) == gtids_of_files(end_expected)
+
+
+def gtids_of_files(text: str) -> GtidSet:
+    return GtidSet.parse(text and f"{UUID_A}:{text}")
 
 
 @laws()

@@ -227,8 +227,11 @@ TARGETS: Sequence[Target] = (
     ),
     Target(
         "archive histories",
-        ("binlog/locating/histories.py", "binlog/locating/cover.py"),
-        ("tests/binlog/test_histories.py",),
+        (
+            *("binlog/locating/histories.py", "binlog/locating/cover.py"),
+            "binlog/locating/copied_files.py",
+        ),
+        ("tests/binlog/test_histories.py", "tests/binlog/test_copied_files.py"),
     ),
     Target(
         "schema findings",

@@ -28,7 +28,8 @@ from binlog.rows.tables import RowTable, TableDescriptions
 from binlog.rows.values import LoggedRows, logged_rows_of
 from binlog.scan import EventGroup
 from gtid_audit.operands.logs_from_operands import LogServer
-from gtid_audit.tasks.requested_transactions import RequestedTransactions, events_of_source
+from gtid_audit.tasks.requested_transactions import RequestedTransactions
+from gtid_audit.tasks.source_events import events_of_source
 
 
 class PlacedTransactions:

@@ -1042,12 +1042,36 @@ def _ending_otherwise(
             continue
         if len(others) > 1 and others[0].steps and _asks(others[-1], name):
             continue  # the second plan started another channel first, and the rows came that way
+        if any(_doubts_what_was_received_since(other, snapshot, name) for other in others):
+            continue  # nothing shows whether a relay log got it before its source restarted
         if _met_a_statement(rest, snapshot, name):
             continue  # no log shows which rows it changed, so nothing shows those of a gap
         if met_what_is_new(truth, truth.rested, server):
             continue  # a later plan reads that transaction, and starts no applier onto it
         if gtids(server.executed - rest[name].executed) & near:
             yield name
+
+
+def _doubts_what_was_received_since(plan: Plan, snapshot: ClusterSnapshot, name: str) -> bool:
+    """Return whether a plan asks about the start of an applier, for a backlog that is new.
+
+    It may be what a restarted source lost and reused. At the first reading the server had received
+    none of it: then its present source was to send it, and there was no doubt.
+    """
+    had = GtidSet.union_of(
+        each.gtid_retrieved
+        for server in snapshot.last
+        for each in server.channels or ()
+        if server.name == name
+    )
+    return any(
+        each.code == "A7"
+        and name in each.about.split()
+        and "the relay log of" in each.why
+        and "has the former ones" in each.why
+        and not GtidSet.parse(each.gtids) & had
+        for each in plan.not_planned
+    )
 
 
 def _met_a_statement(world: World, snapshot: ClusterSnapshot, name: str) -> bool:

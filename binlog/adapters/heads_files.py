@@ -8,12 +8,16 @@
    selected files is therefore searched for in the files before, back to one that has any GTID.
 4. A receiver that reconnects requests a half-received transaction again. So the beginning of a
    transaction is its place only if no file has the whole.
+5. If anything was not found, all headers are read. If one of them does not list all that an earlier
+   one lists, the files are those of several channels, servers or histories, or in another order.
+   Then the search by headers may miss a file, and every file is searched.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -91,6 +95,8 @@ def locate_in_files(
         wanted, file_count=len(paths), previous_gtids_of=looking.previous_gtids_of
     )
     unread = GtidSet.union_of([looking.look_into(span) for span in search.spans])
+    if not wanted <= looking.found | looking.half and not looking.is_one_history():
+        unread |= looking.look_into(Span(0, len(paths), wanted - looking.found))
     looking.add_halves()
     missing = wanted - search.before_first - looking.found
     may_be_unread = missing & unread
@@ -130,6 +136,12 @@ class _Looking:
             return previous_gtids_of(self.paths[number])
         except (BinlogError, OSError):
             return None
+
+    def is_one_history(self) -> bool:
+        """Return whether each header lists all that the headers before it list."""
+        heads = (self.previous_gtids_of(number) for number in range(len(self.paths)))
+        known = (each for each in heads if each is not None)
+        return all(earlier <= later for earlier, later in pairwise(known))
 
     def look_into(self, span: Span) -> GtidSet:
         """Search the files of a span; return the GTIDs that may be in unreadable parts of them."""

@@ -198,6 +198,25 @@ def test_a_transaction_over_many_relay_logs_is_found_where_it_begins(tmp_path: P
     assert missing == (Absence.IN_NO_FILE, _gtids(4))
 
 
+def test_of_files_in_another_order_or_of_two_channels_all_is_found(tmp_path: Path) -> None:
+    """No binary search finds them: the headers do not grow."""
+    paths = Files(tmp_path, 6).paths()
+    for given in (paths[::-1], [*paths[3:], *paths[:3]], paths[::2] + paths[1::2]):
+        found = locate_in_files(given, _gtids(*range(1, 19)))
+        assert found.found == _gtids(*range(1, 19))
+        assert found.absent == ()
+    other = [tmp_path / f"relay-b.{number:06}" for number in range(4)]
+    for at, path in enumerate(other):
+        path.write_bytes(bytes(_log(_gtids(*range(101, 101 + at)), 101 + at)))
+    found = locate_in_files([*paths, *other], _gtids(4, 102, 104, 200))
+    assert [Path(each.file).name for each in found.files] == [
+        "binlog.000002",
+        "relay-b.000001",
+        "relay-b.000003",
+    ]
+    assert _absent(found) == {Absence.IN_NO_FILE: _gtids(200)}
+
+
 def test_the_begin_of_a_transaction_is_its_place_only_if_no_file_has_the_whole(
     tmp_path: Path,
 ) -> None:

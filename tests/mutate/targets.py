@@ -229,9 +229,21 @@ TARGETS: Sequence[Target] = (
         "archive histories",
         (
             *("binlog/locating/histories.py", "binlog/locating/cover.py"),
-            "binlog/locating/copied_files.py",
+            *("binlog/locating/copied_files.py", "binlog/locating/continuity.py"),
+            "binlog/adapters/split_transactions.py",
         ),
-        ("tests/binlog/test_histories.py", "tests/binlog/test_copied_files.py"),
+        (
+            *("tests/binlog/test_histories.py", "tests/binlog/test_copied_files.py"),
+            *("tests/binlog/test_continuity.py", "tests/binlog/test_split_transactions.py"),
+        ),
+    ),
+    Target(
+        "archives read",
+        ("binlog/adapters/one_history.py", "binlog/adapters/compare_files.py"),
+        (
+            *("tests/binlog/test_compared_files.py", "tests/binlog/test_scan.py"),
+            "tests/gtid_audit/test_binlog_show_twice.py",
+        ),
     ),
     Target(
         "schema findings",

@@ -4,8 +4,8 @@
    process, and neither is started twice.
 2. What takes longest begins first: a few groups that are named here, then the others by what their
    tests cost. Groups of few and long tests used to come last, when only one process had work left.
-3. Tests of real servers wait more than they compute: two processes more than there are processors.
-   With one more, the processors were idle for a quarter of the time.
+3. Tests of real servers wait more than they compute: one process more than there are processors.
+   With two more they took longer: servers and JVMs have threads of their own.
 4. All collected tests stay until the end. Each full garbage collection would look through them
    again: 8 % of the processor time of tests without servers, and 12 % of that of collecting. What
    tests make themselves is looked through less often as well, which is another 9 %.
@@ -93,7 +93,7 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     processors = len(os.sched_getaffinity(0))
-    return processors if config.option.numprocesses == "logical" else processors + 2
+    return processors if config.option.numprocesses == "logical" else processors + 1
 
 
 @pytest.hookimpl(optionalhook=True)  # there is nothing to distribute without pytest-xdist

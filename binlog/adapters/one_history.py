@@ -23,6 +23,7 @@ relay logs. So relay logs are read until all is found.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -31,13 +32,17 @@ from typing import Final
 from binlog.adapters.byte_ranges import read_between
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.wanted_events import is_relay_log, wanted_events
-from binlog.content.compare import Agreement, Version, compare_versions
+from binlog.content.compare import Agreement, Version, compare_versions, each_version
 from binlog.errors import BinlogError, ReusedGtid
-from binlog.scan import BYTES_MAX, EventGroup, MakeStore, group_events, read_head
+from binlog.scan import BYTES_MAX, MakeStore, group_events, read_head
 from gtid import Gtid, GtidSet
 
 # One transaction: one commit, or two with equal content (a dump that was loaded twice).
 _SAME: Final = frozenset({Agreement.SAME, Agreement.TWICE})
+# Found transactions that are kept one by one: a set of them may have millions.
+_LATEST_MAX: Final = 10_000
+# Transactions that two files have in common are read and compared this many at a time.
+_COMPARED_AT_ONCE: Final = 1_000
 
 
 class OneHistory:
@@ -49,9 +54,14 @@ class OneHistory:
         self._paths = paths
         self._wanted = wanted
         self._store = store
-        self._places: dict[Gtid, int] = {}
+        self._numbers = {path.name: number for number, path in enumerate(paths)}
         self._left = wanted.gtid_count
         self._listed: dict[int, GtidSet | None] = {}
+        # What was found: by file, in all, and the latest, which are in neither set yet.
+        self._in_file: dict[int, GtidSet] = {}
+        self._found = GtidSet()
+        self._latest: dict[Gtid, int] = {}
+        self._different: dict[tuple[int, int], GtidSet] = {}
 
     @property
     def is_complete(self) -> bool:
@@ -60,7 +70,7 @@ class OneHistory:
 
     def has(self, gtid: Gtid) -> bool:
         """Return whether a wanted transaction was found."""
-        return gtid in self._places
+        return gtid in self._latest or gtid in self._found
 
     def may_have(self, number: int) -> bool:
         """Return whether a file has to be read. A file whose header cannot be read has to."""
@@ -76,33 +86,65 @@ class OneHistory:
 
         Raises ReusedGtid if another transaction with this GTID was found before.
         """
-        number = next(at for at, path in enumerate(self._paths) if path.name == file)
-        before = self._places.get(gtid)
-        if before is None:
-            self._places[gtid] = number
-            self._left -= 1
-            return True
-        if before != number:
-            self._compare(gtid, before, number)
-        return False
+        number = self._numbers[file]
+        if self.has(gtid):
+            before = self._place_of(gtid)
+            if before != number:
+                self._compare(gtid, before, number)
+            return False
+        self._latest[gtid] = number
+        self._left -= 1
+        if len(self._latest) >= _LATEST_MAX:
+            self._merge()
+        return True
+
+    def _place_of(self, gtid: Gtid) -> int:
+        if self._latest:
+            self._merge()
+        return next(number for number, gtids in self._in_file.items() if gtid in gtids)
+
+    def _merge(self) -> None:
+        by_file: defaultdict[int, list[Gtid]] = defaultdict(list)
+        for gtid, number in self._latest.items():
+            by_file[number].append(gtid)
+        for number, gtids in by_file.items():
+            self._in_file[number] = self._in_file.get(number, GtidSet()) | GtidSet.of(gtids)
+        self._found = GtidSet.union_of(self._in_file.values())
+        self._latest.clear()
 
     def _compare(self, gtid: Gtid, before: int, number: int) -> None:
-        found = [self._version(gtid, at) for at in (before, number)]
-        if compare_versions(found[0], found[1], names_fold=None).agreement not in _SAME:
+        if (before, number) not in self._different:
+            self._different[before, number] = self._difference(before, number)
+        if gtid in self._different[before, number]:
             names = self._paths[before].name, self._paths[number].name
             raise ReusedGtid(gtid=str(gtid), files=names)
 
-    def _version(self, gtid: Gtid, number: int) -> Version:
-        """Read a transaction from the file in which it begins."""
-        wanted = GtidSet.of([gtid])
-        groups: Iterator[EventGroup] = group_events(
-            chain.from_iterable(wanted_events(path, wanted) for path in self._paths[number:]),
+    def _difference(self, before: int, number: int) -> GtidSet:
+        """Return the GTIDs under which two files have different transactions."""
+        left = self._in_file[before] - (self._listed_by(number) or GtidSet())
+        found: list[Gtid] = []
+        while left:
+            chunk = left.first(_COMPARED_AT_ONCE)
+            left -= chunk
+            ours = {gtid: each.lightened() for gtid, each in self._versions(before, chunk)}
+            for gtid, theirs in self._versions(number, chunk):
+                same = compare_versions(ours[gtid], theirs, names_fold=None).agreement in _SAME
+                found += () if same else (gtid,)
+        return GtidSet.of(found)
+
+    def _versions(self, number: int, wanted: GtidSet) -> Iterator[tuple[Gtid, Version]]:
+        """Yield whole transactions of one file; of a relay log, they may end in a later one."""
+        later = len(self._paths) if is_relay_log(self._paths[number]) else number + 1
+        groups = group_events(
+            chain.from_iterable(wanted_events(each, wanted) for each in self._paths[number:later]),
             wanted,
             decompress=find_decompressor(),
             bytes_max=BYTES_MAX,
             store=self._store,
         )
-        return Version.of(next(each for each in groups if each.transaction.is_complete))
+        for gtid, each in each_version(groups):
+            if each.transaction.is_complete and each.transaction.file == self._paths[number].name:
+                yield gtid, each
 
     def _listed_by(self, number: int) -> GtidSet | None:
         if number not in self._listed:

@@ -271,6 +271,7 @@ def test_the_logs_of_a_real_server_have_no_break_but_where_one_is_taken_away(
         _assert_whole(_logs(server))
 
 
+@pytest.mark.slow  # ten seconds of restarts
 def test_logs_of_5_6_without_gtids_have_no_break(installation56: Installation) -> None:
     settings = Settings(extra=("--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"))
     with shapes.single(installation56, settings=settings) as server:

@@ -239,9 +239,9 @@ TARGETS: Sequence[Target] = (
     ),
     Target(
         "archives read",
-        ("binlog/adapters/one_history.py", "binlog/adapters/compare_files.py"),
+        ("binlog/adapters/one_history.py",),
         (
-            *("tests/binlog/test_compared_files.py", "tests/binlog/test_scan.py"),
+            *("tests/binlog/test_one_history.py", "tests/binlog/test_scan.py"),
             "tests/gtid_audit/test_binlog_show_twice.py",
         ),
     ),

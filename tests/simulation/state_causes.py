@@ -162,8 +162,8 @@ def _passes_nothing_on(truth: Truth, one: Finding) -> str:
         for name in fact.value.replace(":3306", "").split(", ")
     ]
     above = {source.name, *truth.world.upstream(source.name)}
-    if truth.world.group is not None and source.name in truth.world.group.names:
-        above |= {*truth.world.group.names}  # it receives from these once it has joined again
+    if truth.world.group is not None and above & {*truth.world.group.names}:
+        above |= {*truth.world.group.names}  # it receives from these once they have joined again
     for name in cut:
         if name not in above:
             return f"it does not receive from {name}"

@@ -18,8 +18,9 @@ from pymysql.cursors import Cursor
 from benchmarks.generate.logs import write_logs
 from benchmarks.measuring import Line, Options, Section, duel, evaluated, seconds_of
 from benchmarks.peers import modern
-from binlog.adapters.heads_files import locate_in_files, previous_gtids_of
+from binlog.adapters.heads_files import locate_in_files
 from binlog.adapters.heads_server import ServerHeads, locate_on_server
+from binlog.adapters.previous_gtids import previous_gtids_of
 from binlog.locating.places import Located
 from compose.native import shapes
 from compose.native.server import Server

@@ -25,11 +25,8 @@ from uuid import UUID
 import pyarrow.compute as pc
 
 from binlog.adapters.ledger_files import ledger_of_file
-from binlog.decode import NEED_MORE_DATA, EventDecoder
+from binlog.adapters.previous_gtids import previous_gtids_of
 from binlog.errors import BinlogError, UnreadableBinlog
-from binlog.event_types import EventType
-from binlog.events import PreviousGtids
-from binlog.header import HEADER_BYTES, parse_header
 from binlog.ledger.ledger_sets import gtids_of, rows_in
 from binlog.locating.index import Span, search_heads
 from binlog.locating.places import (
@@ -45,41 +42,8 @@ from gtid import Gtid, GtidSet, Tsid
 if TYPE_CHECKING:
     import pyarrow as pa
 
-HEAD_BYTES = 4096
-# Event types that may precede the previous GTIDs. Some versions write a ROTATE in relay logs.
-_HEAD_TYPES = frozenset({EventType.FORMAT_DESCRIPTION, EventType.PREVIOUS_GTIDS, EventType.ROTATE})
-
 # Called with the name of each file before it is read.
 Say = Callable[[str], None]
-
-
-def previous_gtids_of(path: Path) -> GtidSet | None:
-    """Return the previous GTIDs in the header of a file; None if it has none (yet).
-
-    Raises CorruptBinlog, UnsupportedBinlog, OSError.
-    """
-    decoder = EventDecoder(file=path.name)
-    received = bytearray()
-    with path.open("rb") as file:
-        while chunk := file.read(max(HEAD_BYTES, len(received))):
-            received += chunk
-            decoder.receive(chunk)
-            while _is_head(received, decoder.position):
-                event = decoder.next_event()
-                if event is NEED_MORE_DATA:
-                    break
-                if isinstance(event.body, PreviousGtids):
-                    return event.body.gtids
-            else:
-                return None
-    return None
-
-
-def _is_head(received: bytes | bytearray, position: int) -> bool:
-    """Return whether the event at a position may belong to the header; True if not yet known."""
-    if position == 0 or len(received) - position < HEADER_BYTES:
-        return True
-    return parse_header(received, position).type_code in _HEAD_TYPES
 
 
 def locate_in_files(

@@ -29,12 +29,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from binlog.adapters.byte_ranges import read_between
 from binlog.adapters.compression import find_decompressor
+from binlog.adapters.previous_gtids import previous_gtids_of
 from binlog.adapters.wanted_events import is_relay_log, wanted_events
 from binlog.content.compare import Agreement, Version, compare_versions, each_version
 from binlog.errors import BinlogError, ReusedGtid
-from binlog.scan import BYTES_MAX, MakeStore, group_events, read_head
+from binlog.scan import BYTES_MAX, MakeStore, group_events
 from gtid import Gtid, GtidSet
 
 # One transaction: one commit, or two with equal content (a dump that was loaded twice).
@@ -148,9 +148,8 @@ class OneHistory:
 
     def _listed_by(self, number: int) -> GtidSet | None:
         if number not in self._listed:
-            path = self._paths[number]
             try:
-                self._listed[number] = read_head(read_between(path), file=path.name).previous_gtids
+                self._listed[number] = previous_gtids_of(self._paths[number])
             except (BinlogError, OSError):  # reading the file raises it
                 self._listed[number] = None
         return self._listed[number]

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from benchmarks.generate.logs import write_logs
 from benchmarks.locate import _draw
-from binlog.adapters.heads_files import locate_in_files, previous_gtids_of
+from binlog.adapters.heads_files import locate_in_files
 from binlog.adapters.ledger_files import ledger_of_file
+from binlog.adapters.previous_gtids import previous_gtids_of
 from binlog.ledger.ledger_columns import LedgerRequest
 from binlog.ledger.ledger_sets import gtids_of
 from gtid import GtidSet

@@ -12,9 +12,10 @@ from typing import Any
 import pymysql
 import pytest
 
-from binlog.adapters import heads_files, heads_server
-from binlog.adapters.heads_files import locate_in_files, previous_gtids_of
+from binlog.adapters import heads_server, previous_gtids
+from binlog.adapters.heads_files import locate_in_files
 from binlog.adapters.heads_server import ServerHeads, locate_on_server
+from binlog.adapters.previous_gtids import previous_gtids_of
 from binlog.errors import (
     CorruptBinlog,
     DumpBroken,
@@ -282,7 +283,7 @@ def test_a_head_longer_than_what_is_read_first(tmp_path: Path) -> None:
     many = _set(",".join(f"{A}:{number}" for number in range(1, 20_000, 2)))
     path = tmp_path / "binlog.000001"
     path.write_bytes(bytes(_log(many, 2)))
-    assert path.stat().st_size > 20 * heads_files.HEAD_BYTES
+    assert path.stat().st_size > 20 * previous_gtids.HEAD_BYTES
     assert previous_gtids_of(path) == many
 
 

@@ -35,6 +35,7 @@ from binlog.events import (
     TransactionPayload,
 )
 from binlog.header import HEADER_BYTES, EventHeader, parse_header
+from binlog.log_names import is_next
 from binlog.transactions import (
     BETWEEN_GROUPS,
     Transaction,
@@ -193,7 +194,8 @@ def group_events(
         if isinstance(event.body, FormatDescription):
             description = event.body
             # The first description of a relay log is the receiver's, the next one the source's.
-            if group and event.file != file and not _goes_on(file, event):
+            goes_on = event.header.is_of_relay_log and is_next(file, event.file)
+            if group and event.file != file and not goes_on:
                 yield from group.finish()
                 group = None
         file = event.file
@@ -210,7 +212,7 @@ def group_events(
                 group = _Gathered(
                     description, folder, decompress, bytes_max=bytes_max, store=store, what=what
                 )
-        if group and not group.is_next(event):
+        if group and not group.goes_on_at(event):
             yield from group.finish()
             group = None
         if group and (whole := group.add(event)):
@@ -222,21 +224,6 @@ def group_events(
 
 def _is_between(event: Event) -> bool:
     return event.header.is_artificial or isinstance(event.body, BETWEEN_GROUPS)
-
-
-def _goes_on(file: str, description: Event) -> bool:
-    """Return whether a description begins the relay log that follows a file, by its number."""
-    (name, _, number), (later, _, its_number) = (
-        file.rpartition("."),
-        description.file.rpartition("."),
-    )
-    return (
-        description.header.is_of_relay_log
-        and name == later
-        and number.isdecimal()
-        and its_number.isdecimal()
-        and int(its_number) == int(number) + 1
-    )
 
 
 class _Gathered:
@@ -262,7 +249,7 @@ class _Gathered:
         self._what = what
         self._last: Event | None = None
 
-    def is_next(self, event: Event) -> bool:
+    def goes_on_at(self, event: Event) -> bool:
         """Return whether the source wrote an event of another relay log directly after the last."""
         last = self._last
         if last is None or last.file == event.file or _is_between(event):

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
-from itertools import chain, islice, pairwise
+from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,14 +29,14 @@ from binlog.adapters.byte_ranges import read_between
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.ledger_files import ledger_of_file
 from binlog.adapters.log_files import read_events, read_file_head
+from binlog.adapters.previous_gtids import previous_gtids_of
 from binlog.adapters.wanted_events import is_relay_log
 from binlog.content.reuse import Unread, first_of_each, gtids_in_words, last_of_each
 from binlog.content.server_starts import ServerStart
 from binlog.errors import BinlogMisuse, TruncatedBinlog
-from binlog.events import Event
 from binlog.ledger.ledger_columns import ROWS_ONLY, LedgerRequest
 from binlog.ledger.ledger_sets import gtids_of, rows_in
-from binlog.locating.index import search_heads
+from binlog.locating.index import Shrunk, first_shrunk, search_heads
 from binlog.log_times import EPOCH
 from binlog.scan import BYTES_MAX, EventGroup, LogHead, group_events, scan_events
 from gtid import GtidSet
@@ -95,26 +96,26 @@ class FilesCompared:
 
     def known(self) -> GtidSet:
         """Return the GTIDs that the headers list: logged before the last file."""
-        return GtidSet.union_of(self._listed())
+        return self._known
 
     def unheld(self, wanted: GtidSet) -> GtidSet:
         """Return the wanted GTIDs that were logged before the first file."""
-        return wanted & (self._head(0).previous_gtids or GtidSet())
+        return wanted & (self._listed[0] or GtidSet())
 
     def holes(self, absent: GtidSet) -> GtidSet:
         """Return those that the headers list as logged after the first file began."""
-        return absent & self.known() - self.unheld(absent)
+        return absent & self._known - self.unheld(absent)
 
     def groups_of(self, wanted: GtidSet) -> Iterator[EventGroup]:
         """Yield the wanted transactions that the files contain, with their events."""
-        if not self._is_one_history:
+        if self._shrunk is not None:
             for number in range(len(self._paths)):
                 yield from self._groups(number, wanted)
             return
         found = search_heads(
             wanted,
             file_count=len(self._paths),
-            previous_gtids_of=lambda number: self._head(number).previous_gtids,
+            previous_gtids_of=self._listed.__getitem__,
         )
         for span in found.spans:
             given = []
@@ -140,7 +141,7 @@ class FilesCompared:
         description = next(read_events(path))
         columns = (rows[name].to_pylist() for name in ("start", "end", "is_complete"))
         for start, end, is_complete in zip(*columns, strict=True):
-            events: Iterator[Event] = scan_events(
+            events = scan_events(
                 read_between(path, start, end),
                 file=path.name,
                 position=start,
@@ -183,35 +184,33 @@ class FilesCompared:
             raise ledger.error
         return ledger.rows
 
-    def _listed(self) -> list[GtidSet]:
-        """Return what the headers list, in order; a header without previous GTIDs is left out."""
-        heads = [self._head(number).previous_gtids for number in range(len(self._paths))]
-        return [each for each in heads if each is not None]
-
     def doubt(self) -> Unread | None:
         """Return which file begins another history; None if none does.
 
         A receiver forgets what it had received, so the headers of its relay logs show no history.
         """
-        if is_relay_log(self._paths[0]):
+        if self._shrunk is None or is_relay_log(self._paths[0]):
             return None
-        known = GtidSet()
-        for number, path in enumerate(self._paths):
-            listed = self._head(number).previous_gtids
-            if listed is not None and not known <= listed:
-                text = (
-                    f"{path.name} does not list {gtids_in_words(known - listed)}, which files"
-                    " before it list: GTIDs begin anew there (RESET BINARY LOGS AND GTIDS, a"
-                    " restored backup). Select the files of one history"
-                )
-                return Unread(self.name, text)
-            known |= listed or GtidSet()
-        return None
+        text = (
+            f"{self._paths[self._shrunk.number].name} does not list"
+            f" {gtids_in_words(self._shrunk.absent)}, which files before it list: GTIDs begin anew"
+            " there (RESET BINARY LOGS AND GTIDS, a restored backup). Select the files of one"
+            " history"
+        )
+        return Unread(self.name, text)
 
-    @property
-    def _is_one_history(self) -> bool:
-        """Return whether each header lists all that the headers before it list."""
-        return all(earlier <= later for earlier, later in pairwise(self._listed()))
+    @cached_property
+    def _listed(self) -> tuple[GtidSet | None, ...]:
+        """What each header lists."""
+        return tuple(map(previous_gtids_of, self._paths))
+
+    @cached_property
+    def _known(self) -> GtidSet:
+        return GtidSet.union_of(each for each in self._listed if each is not None)
+
+    @cached_property
+    def _shrunk(self) -> Shrunk | None:
+        return first_shrunk(self._listed)
 
     def _created_at(self, number: int) -> int:
         return self._head(number).description.created_at_seconds

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -28,7 +27,7 @@ from binlog.adapters.ledger_files import ledger_of_file
 from binlog.adapters.previous_gtids import previous_gtids_of
 from binlog.errors import BinlogError, UnreadableBinlog
 from binlog.ledger.ledger_sets import gtids_of, rows_in
-from binlog.locating.index import Span, search_heads
+from binlog.locating.index import Span, first_shrunk, search_heads
 from binlog.locating.places import (
     PLACES_MAX,
     Absence,
@@ -59,8 +58,9 @@ def locate_in_files(
         wanted, file_count=len(paths), previous_gtids_of=looking.previous_gtids_of
     )
     unread = GtidSet.union_of([looking.look_into(span) for span in search.spans])
-    if not wanted <= looking.found | looking.half and not looking.is_one_history():
-        unread |= looking.look_into(Span(0, len(paths), wanted - looking.found))
+    absent = wanted - (looking.found | looking.half)
+    if absent and first_shrunk(map(looking.previous_gtids_of, range(len(paths)))):
+        unread |= looking.look_into(Span(0, len(paths), absent))
     looking.add_halves()
     missing = wanted - search.before_first - looking.found
     may_be_unread = missing & unread
@@ -100,12 +100,6 @@ class _Looking:
             return previous_gtids_of(self.paths[number])
         except (BinlogError, OSError):
             return None
-
-    def is_one_history(self) -> bool:
-        """Return whether each header lists all that the headers before it list."""
-        heads = (self.previous_gtids_of(number) for number in range(len(self.paths)))
-        known = (each for each in heads if each is not None)
-        return all(earlier <= later for earlier, later in pairwise(known))
 
     def look_into(self, span: Span) -> GtidSet:
         """Search the files of a span; return the GTIDs that may be in unreadable parts of them."""

@@ -35,6 +35,7 @@ that ends there.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from binlog.log_names import number_at_end
 from gtid import GtidSet
 
 
@@ -72,13 +73,13 @@ def break_between(
     earlier, listed = sets
     if earlier is not None and listed is not None and not earlier <= listed:
         return _reset(before, after, earlier - listed)
-    number, expected = _number(after.file), _number(before.next_file)
+    number, expected = number_at_end(after.file), number_at_end(before.next_file)
     if expected is not None and not before.is_relay_log:
         if number == expected:
             return None
         why = f"{before.file} continues in {before.next_file} (its ROTATE event), missing here"
         return LogBreak(before.file, after.file, why)
-    previous = _number(before.file)
+    previous = number_at_end(before.file)
     if previous is not None and number is not None and number != previous + 1:
         why = "a log between them is missing here" if number > previous else "equal numbers"
         return LogBreak(before.file, after.file, why)
@@ -100,9 +101,3 @@ def _reset(before: LogEnds, after: LogEnds, unknown: GtidSet) -> LogBreak:
         " reset, or these logs are of another server"
     )
     return LogBreak(before.file, after.file, why, is_reset=True)
-
-
-def _number(file: str) -> int | None:
-    """Return the number at the end of a file's name; None if it has none."""
-    digits = file.rpartition(".")[2]
-    return int(digits) if digits.isascii() and digits.isdigit() else None

@@ -33,7 +33,7 @@ first has the GTID, and each is one of its `parts` (adapters/split_transactions.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from binlog.errors import BinlogError, TruncatedBinlog
 from binlog.locating.copied_files import FileCopy, distinct_files
@@ -60,7 +60,7 @@ class ArchivedLog:
     error: BinlogError | None = None
     origin: LogOrigin = LogOrigin()  # noqa: RUF009 - immutable
     has_checksums: bool = True  # False: bytes inside its transactions cannot be checked
-    parts: GtidSet = GtidSet()  # noqa: RUF009 - immutable; whole over this and other relay logs
+    parts: GtidSet = field(default_factory=GtidSet)  # whole over this and other relay logs
     ends_in_transaction: bool = False  # the last transaction has no end
 
     def is_unread(self, *, may_be_cut: bool) -> bool:

@@ -72,6 +72,30 @@ def search_heads(
     return HeaderSearch(before_first, spans, heads.count)
 
 
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """The first file whose header does not list all that the headers before it list."""
+
+    number: int
+    absent: GtidSet
+
+
+def first_shrunk(heads: Iterable[GtidSet | None]) -> Shrunk | None:
+    """Return where the headers, in the order of the files, do not grow; None if they all do.
+
+    The logs were reset, an older copy was restored, or the files are of several servers or in
+    another order: `search_heads` may miss a file. A header that is None shows nothing.
+    """
+    known = GtidSet()
+    for number, listed in enumerate(heads):
+        if listed is None:
+            continue
+        if not known <= listed:
+            return Shrunk(number, known - listed)
+        known = listed
+    return None
+
+
 class _Heads:
     """The headers read so far."""
 

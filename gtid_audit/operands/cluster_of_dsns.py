@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from topology.adapters.discover import Discovery
 
 CLUSTER = "pair"
+PAIR = 2  # servers
 SERVERS = "servers"
 
 
@@ -44,7 +45,7 @@ def cluster_of_dsns(
     dsns: Sequence[str], *, ask: bool, seconds_max: float | None, policy: Policy
 ) -> ClusterToRead:
     """Return two servers as a pair, more of them as they are. Raises as the functions above."""
-    if len(dsns) == 2:  # noqa: PLR2004 - a pair
+    if len(dsns) == PAIR:
         first, second = dsns
         return pair_to_read(first, second, ask=ask, seconds_max=seconds_max, policy=policy)
     return servers_to_read(dsns, ask=ask, seconds_max=seconds_max, policy=policy)

@@ -25,6 +25,7 @@ from typing import Any, Final
 
 from gtid import GtidSet
 from gtid_audit.exits import UsageProblem
+from gtid_audit.operands.cluster_of_dsns import PAIR
 from repair import Plan
 from repair.render import PLAN
 from topology.catalogue.findings import ClusterAudit, Finding
@@ -186,7 +187,7 @@ def command_line(
     """Return the command that plans again: with --again, or with all choices as options."""
     words = ["gtid-audit", "repair", "plan"]
     if dsns:
-        words += ["--pair", *dsns] if len(dsns) == 2 else dsns  # noqa: PLR2004 - a pair
+        words += ["--pair", *dsns] if len(dsns) == PAIR else dsns
     if fleet is not None:
         words += ["--fleet", str(fleet)]
     if cluster is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from binlog.adapters.compare_files import FilesCompared
 from binlog.content.compare import Agreement
 from binlog.content.reuse import Compared, compare_after_starts, compare_given
 from binlog.event_types import EventType
+from compose.native import shapes
 from gtid import GtidSet
 from gtid.binary import encode
 from tests.binlog.builders import UUID_A, Log
@@ -121,3 +123,57 @@ def test_after_a_reset_every_file_is_searched(tmp_path: Path, files_before: int)
         assert [each.agreement for each in found.comparisons] == [expected] * 2
         for each in found.comparisons:
             assert ("have two transactions under this GTID" in each.reason) is (files_before > 1)
+
+
+@pytest.mark.parametrize("installation", ["installation97", "installation56"])
+def test_archives_of_a_real_server_and_their_malign_twins(
+    installation: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Rotations, a restart, a crash and gtid_purged look like holes and new histories, or not."""
+    whole, reset = tmp_path / "whole", tmp_path / "reset"
+    whole.mkdir()
+    with shapes.single(request.getfixturevalue(installation)) as server:
+        server.execute("SET GLOBAL gtid_purged = 'eeeeeeee-0000-0000-0000-000000000000:1-5'")
+        server.execute("CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)")
+        for number, then in enumerate(
+            ("FLUSH LOGS", "restart", "crash", "FLUSH LOGS", "FLUSH LOGS")
+        ):
+            server.execute(f"INSERT INTO d.t VALUES ({number})")
+            if then == "FLUSH LOGS":
+                server.execute(then)
+            elif then == "restart":
+                server.restart()
+            else:
+                server.kill()
+                server.start()
+        executed = GtidSet.parse(server.value("@@GLOBAL.gtid_executed"))
+        for path in sorted(server.datadir.glob("binlog.0*")):
+            shutil.copy(path, whole)
+        shutil.copytree(whole, reset)
+        server.execute(
+            server.dialect.words.reset_binary_logs_and_gtids, "CREATE DATABASE other", "FLUSH LOGS"
+        )
+        for path in sorted(server.datadir.glob("binlog.0*")):
+            number = int(path.suffix[1:]) + 100  # it numbers anew, too
+            shutil.copy(path, reset / f"binlog.{number:06}")
+    files = sorted(whole.iterdir())
+    own = executed - GtidSet.parse("eeeeeeee-0000-0000-0000-000000000000:1-5")
+
+    def compared(paths: list[Path]) -> Compared:
+        found = compare_all(FilesCompared("archive", paths), FilesCompared("whole", files))
+        assert found.comparisons == () or paths[-1].parent == reset
+        return found
+
+    healthy = compared(files)
+    assert healthy.gtids == own
+    assert all(each.is_lasting for each in healthy.unread), healthy.unread
+    without = compared([*files[:2], *files[3:]])
+    assert without.gtids < own
+    assert any((own - without.gtids).shortened() in each.reason for each in without.unread)
+    cut = tmp_path / files[2].name
+    cut.write_bytes(files[2].read_bytes()[:-40])
+    damaged = compared([*files[:2], cut, *files[3:]])
+    assert any(cut.name in each.reason and not each.is_lasting for each in damaged.unread)
+    again = compared(sorted(reset.iterdir()))
+    assert any("GTIDs begin anew there" in each.reason for each in again.unread)
+    assert [each.agreement for each in again.comparisons] == [Agreement.UNKNOWN]

@@ -63,3 +63,15 @@ def test_on_a_member_the_redo_is_by_hand_unless_there_is_a_reason_against_it() -
     assert "redo them by hand on the primary of the group" in why
     assert f"binlog show '{gtids('d:1')}' SERVER --redo --keep-gtids" in why
     assert "SERVER is the DSN of d" in why
+
+
+def test_nothing_is_redone_by_hand_under_the_uuid_of_the_group() -> None:
+    """A member may have received it, and not applied it yet."""
+    errant = replace(a_finding("E1", "d:1"), source="b", replica="d")
+    content = replace(a_content("d:1"), read_from="d", redo=redone("d:1"))
+    [uuid] = gtids("d:1").uuids
+    for group, is_said in ((GROUP, True), (uuid, False)):
+        members = (replace(member(name, "e:1-9"), group_name=group) for name in ("a", "b"))
+        servers = model(*members, server("d", "e:1-9 d:1", channel("b")))
+        outcome = redo_on_source(a_case(servers, errant, content=content))
+        assert ("by hand on the primary" in str(outcome)) is is_said

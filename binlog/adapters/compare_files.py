@@ -10,7 +10,9 @@
    GTID, and a transaction without an end is read on in the next files.
 4. After a RESET, or of a restored backup, a header does not list all that earlier ones list. Then
    every file is searched: it may have another transaction under a GTID.
-5. The last file may end inside an event: its server was writing it. In any other file this is
+5. A copy may end with transactions that its server lost in a crash. The next header does not list
+   them, and the server may have used their GTIDs again. Then the two transactions are compared.
+6. The last file may end inside an event: its server was writing it. In any other file this is
    damage.
 """
 
@@ -28,12 +30,12 @@ import pyarrow.compute as pc
 from binlog.adapters.byte_ranges import read_between
 from binlog.adapters.compression import find_decompressor
 from binlog.adapters.ledger_files import ledger_of_file
-from binlog.adapters.log_files import read_events, read_file_head
+from binlog.adapters.log_files import FileLogs, read_events, read_file_head
 from binlog.adapters.previous_gtids import previous_gtids_of
 from binlog.adapters.wanted_events import is_relay_log
 from binlog.content.reuse import Unread, first_of_each, gtids_in_words, last_of_each
 from binlog.content.server_starts import ServerStart
-from binlog.errors import BinlogMisuse, TruncatedBinlog
+from binlog.errors import BinlogMisuse, ReusedGtid, TruncatedBinlog
 from binlog.ledger.ledger_columns import ROWS_ONLY, LedgerRequest
 from binlog.ledger.ledger_sets import gtids_of, rows_in
 from binlog.locating.index import Shrunk, first_shrunk, search_heads
@@ -189,8 +191,10 @@ class FilesCompared:
 
         A receiver forgets what it had received, so the headers of its relay logs show no history.
         """
-        if self._shrunk is None or is_relay_log(self._paths[0]):
+        if is_relay_log(self._paths[0]):
             return None
+        if self._shrunk is None:
+            return self._reused
         text = (
             f"{self._paths[self._shrunk.number].name} does not list"
             f" {gtids_in_words(self._shrunk.absent)}, which files before it list: GTIDs begin anew"
@@ -211,6 +215,22 @@ class FilesCompared:
     @cached_property
     def _shrunk(self) -> Shrunk | None:
         return first_shrunk(self._listed)
+
+    @cached_property
+    def _reused(self) -> Unread | None:
+        """Return which GTID has two transactions: a header after a start does not list the first."""
+        for number in range(len(self._paths) - 1):
+            listed = self._listed[number + 1]
+            if listed is None or not self._created_at(number + 1):
+                continue
+            rows = self._rows(number)
+            lost = gtids_of(rows.filter(rows["is_complete"])) - listed
+            try:
+                for _ in FileLogs(self._paths).events_of(lost) if lost else ():
+                    pass
+            except ReusedGtid as error:
+                return Unread(self.name, str(error))
+        return None
 
     def _created_at(self, number: int) -> int:
         return self._head(number).description.created_at_seconds

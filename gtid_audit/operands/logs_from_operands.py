@@ -3,7 +3,9 @@
 1. A file of a name precedes a server: `db1:3306` and `audit@db1` may be files.
 2. A directory is read by its index if it has one (the server's own list, in the server's order).
    Otherwise its numbered files are read, in the order of their numbers. Of a replica's data
-   directory the binary logs are read, not the relay logs.
+   directory the binary logs are read, not the relay logs. Of an archive whose old logs are
+   compressed, the others are read, and a warning says what is left out. A log that is a pipe or a
+   link to nothing is refused: the result would be that of fewer logs.
 3. This module decides whether a file exists; a missing one is a UsageProblem (exit status 64). The
    code that reads a file finds out whether its bytes are a log.
 4. A server is looked up (account, password, TLS) as for `pair`. No connection is made yet.
@@ -37,6 +39,7 @@ _LIKE_AN_ACCOUNT: Final = re.compile(r":.*@", re.DOTALL)
 # Log file names end in a number of six digits, or more above 999999 (MYSQL_BIN_LOG::new_file_impl).
 _NUMBERED: Final = re.compile(r"(?P<base>.+)\.(?P<number>[0-9]{6,})", re.DOTALL)
 _INDEX_SUFFIX: Final = ".index"
+_COMPRESSED: Final = frozenset({".bz2", ".gz", ".lz4", ".lzo", ".xz", ".zip", ".zst"})
 _KINDS: Final = (
     (stat.S_ISFIFO, "a pipe"),  # also <(…) in a shell
     (stat.S_ISCHR, "a device"),
@@ -224,16 +227,18 @@ def _require_regular(path: Path, text: str) -> None:
 
 def _matching(text: str, *, pattern: str) -> tuple[Path, ...]:
     matches = glob(pattern, recursive=True)  # noqa: PTH207 - the pattern may be absolute
-    found = [path for path in map(Path, matches) if path.is_file()]
+    found = [path for path in map(Path, matches) if _may_be_a_log(path)]
     # The index is in the same directory as the files it lists, and `binlog.*` means the files.
     logs = [path for path in found if path.suffix != _INDEX_SUFFIX]
     if not logs:
         raise UsageProblem(f"{text}: no file matches")
+    for path in logs:
+        _require_log(path)
     return _sorted(text, logs)
 
 
 def _files_in(folder: Path) -> tuple[Path, ...]:
-    entries = [path for path in folder.iterdir() if path.is_file()]
+    entries = list(filter(_may_be_a_log, folder.iterdir()))
     indexes = {path: _entries_of(path) for path in sorted(entries) if path.suffix == _INDEX_SUFFIX}
     if indexes:
         chosen = _without_relay_logs(indexes)
@@ -244,15 +249,50 @@ def _files_in(folder: Path) -> tuple[Path, ...]:
     numbered: dict[str, list[Path]] = {}
     for path in sorted(filter(_is_numbered, entries), key=order_of):
         numbered.setdefault(order_of(path)[0], []).append(path)
+    compressed = [path for path in entries if _is_compressed(path)]
     if not numbered:
-        raise UsageProblem(f"{folder}: contains neither an index file nor files like binlog.000001")
+        raise UsageProblem(
+            f"{folder}: contains neither an index file nor files like binlog.000001"
+            + (f"; decompress {_in_words(compressed)} first" if compressed else "")
+        )
     bases = _without_relay_logs(numbered)
     if len(bases) > 1:
         names = ", ".join(f"{base}.*" for base in bases)
         raise UsageProblem(
             f"{folder}: logs of more than one base name; select one with a glob: {names}"
         )
-    return _bounded(str(folder), numbered[bases[0]])
+    paths = numbered[bases[0]]
+    for path in paths:
+        _require_log(path)
+    left_out = [
+        path
+        for path in compressed
+        if path.with_suffix("") not in paths and order_of(path.with_suffix(""))[0] == bases[0]
+    ]
+    if left_out:
+        warn(f"{folder}: {_in_words(left_out)} not read: decompress what is to be read as well")
+    return _bounded(str(folder), paths)
+
+
+def _may_be_a_log(path: Path) -> bool:
+    return path.is_file() or (_is_numbered(path) and not path.is_dir())
+
+
+def _require_log(path: Path) -> None:
+    """Refuse a log of a directory that cannot be read: without it, less would be said."""
+    if not path.exists():
+        raise UsageProblem(f"{path}: a link to {path.readlink()}, which does not exist")
+    _require_regular(path, str(path))
+
+
+def _is_compressed(path: Path) -> bool:
+    return path.suffix in _COMPRESSED and _is_numbered(path.with_suffix(""))
+
+
+def _in_words(paths: Sequence[Path]) -> str:
+    """Return the first of some compressed logs, and how many more there are."""
+    first, *more = sorted(paths, key=lambda path: order_of(path.with_suffix("")))
+    return f"{first.name} and {len(more):,} more compressed logs" if more else first.name
 
 
 _Key = TypeVar("_Key")

@@ -2,7 +2,8 @@
 
 1. For a directory or a pattern, only files that are named like a server's logs count: the name ends
    in a number. Index files and other files in the directory are ignored. A file that the operand
-   names explicitly is always taken.
+   names explicitly is always taken. A link to nothing or a pipe with such a name is refused: the
+   result would be that of fewer logs.
 2. Driver and executors must see the files under the same path. Addresses of other file systems
    (hdfs://, s3a://) are refused: a ledger needs memory-mapped files.
 3. A few kilobytes at both ends of a file show which transactions it cannot contain. If they cannot
@@ -117,7 +118,11 @@ def _files_at(place: str) -> list[str]:
 
 
 def _is_log(path: Path) -> bool:
-    return _NUMBERED.fullmatch(path.name) is not None and path.is_file()
+    if _NUMBERED.fullmatch(path.name) is None or path.is_dir():
+        return False
+    if not path.is_file():
+        raise ValueError(f"{path} is not a regular file, or a link to nothing")
+    return True
 
 
 def _bytes_of(file: str) -> int:

@@ -28,17 +28,26 @@ class Log:
     """A file in the making: each `add` appends one event and answers where it starts."""
 
     def __init__(
-        self, *, version: str = "9.7.4", checksum: bool = True, flags: int = 0, ahead: int = 0
+        self,
+        *,
+        version: str = "9.7.4",
+        checksum: bool = True,
+        flags: int = 0,
+        ahead: int = 0,
+        created: int = 0,
     ) -> None:
-        """`ahead`: of a relay log, how far the source's positions are ahead of this file's."""
+        """`ahead`: of a relay log, how far the source's positions are ahead of this file's.
+
+        `created`: the time of the start that opened the file; 0 if a rotation did.
+        """
         self.data = bytearray(MAGIC)
         self.ahead = ahead
         self.checksum = True  # a description always has room for one
-        self.description(version=version, checksum=checksum, flags=flags)
+        self.description(version=version, checksum=checksum, flags=flags, created=created)
 
-    def description(self, *, version: str, checksum: bool, flags: int = 0) -> int:
+    def description(self, *, version: str, checksum: bool, flags: int = 0, created: int = 0) -> int:
         """A description; `checksum` is what it announces for the events after it."""
-        body = struct.pack("<H50sIB", 4, version.encode(), 0, 19) + POST_HEADERS
+        body = struct.pack("<H50sIB", 4, version.encode(), created, 19) + POST_HEADERS
         body += bytes((1 if checksum else 0,))
         at = len(self.data)
         self.data += description_event(body, at=at, flags=flags)

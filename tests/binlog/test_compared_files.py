@@ -13,9 +13,12 @@ from binlog.content.compare import Agreement
 from binlog.content.reuse import Compared, compare_after_starts, compare_given
 from binlog.event_types import EventType
 from compose.native import shapes
+from compose.native.provision import copy_data_directory
+from compose.native.server import Server
+from compose.native.shapes import wait_for
 from gtid import GtidSet
 from gtid.binary import encode
-from tests.binlog.builders import UUID_A, Log
+from tests.binlog.builders import NOON_SECONDS, UUID_A, Log
 
 FILES = 6
 WHOLE = GtidSet.parse(f"{UUID_A}:1-{2 * FILES}")
@@ -25,8 +28,8 @@ def gtids(*numbers: int) -> GtidSet:
     return GtidSet.parse(",".join(f"{UUID_A}:{number}" for number in numbers))
 
 
-def write(path: Path, previous: GtidSet, statements: dict[int, str]) -> None:
-    log = Log()
+def write(path: Path, previous: GtidSet, statements: dict[int, str], *, created: int = 0) -> None:
+    log = Log(created=created)
     log.add(EventType.PREVIOUS_GTIDS, encode(previous))
     for gno, sql in statements.items():
         log.gtid(gno)
@@ -125,6 +128,26 @@ def test_after_a_reset_every_file_is_searched(tmp_path: Path, files_before: int)
             assert ("have two transactions under this GTID" in each.reason) is (files_before > 1)
 
 
+@pytest.mark.parametrize("is_received_again", [True, False])
+def test_what_a_server_lost_and_used_again_is_two_transactions(
+    tmp_path: Path, is_received_again: bool
+) -> None:
+    """The copy of binlog.000005 ends with 10. The server lost it, and no header lists less."""
+    of_server, replica = archive(tmp_path / "old", g10="DROP TABLE t10"), archive(tmp_path / "b")
+    again = "DROP TABLE t10" if is_received_again else "CREATE TABLE t10 (a INT)"
+    statements = {10: again, 11: "CREATE TABLE t11 (a INT)"}
+    write(of_server[5], gtids(*range(1, 10)), statements, created=NOON_SECONDS)
+    for compare in (compare_all, compare_after_starts):
+        found = compare(FilesCompared("left", of_server), FilesCompared("right", replica))
+        doubts = [each.reason for each in found.unread if not each.is_lasting]
+        if is_received_again:
+            assert doubts == []
+        else:
+            [doubt] = doubts
+            assert doubt.startswith("binlog.000005 and binlog.000006 have two different")
+            assert f"with the GTID {UUID_A}:10:" in doubt
+
+
 @pytest.mark.parametrize("installation", ["installation97", "installation56"])
 def test_archives_of_a_real_server_and_their_malign_twins(
     installation: str, request: pytest.FixtureRequest, tmp_path: Path
@@ -177,3 +200,52 @@ def test_archives_of_a_real_server_and_their_malign_twins(
     again = compared(sorted(reset.iterdir()))
     assert any("GTIDs begin anew there" in each.reason for each in again.unread)
     assert [each.agreement for each in again.comparisons] == [Agreement.UNKNOWN]
+
+
+@pytest.mark.parametrize("installation", ["installation97", "installation56"])
+@pytest.mark.parametrize("is_received_again", [True, False])
+def test_an_archive_has_what_its_server_lost_in_a_crash(
+    installation: str, is_received_again: bool, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """A replica receives again what it lost; a source commits other work under the same GTIDs."""
+    with shapes.star(request.getfixturevalue(installation)) as star:
+        source, other = star["source"], star["replica2"]
+        server = star["replica1"] if is_received_again else source
+        source.execute(
+            "CREATE DATABASE d", "CREATE TABLE d.t (a INT)", "INSERT INTO d.t VALUES (1)"
+        )
+        star.settle()
+        server.freeze()
+        copy_data_directory(server.datadir, server.folder / "before")
+        server.thaw()
+        source.execute("INSERT INTO d.t VALUES (2)")
+        star.settle()
+        archive_logs(server, tmp_path / "archive")
+        server.kill()
+        shutil.rmtree(server.datadir)
+        (server.folder / "before").rename(server.datadir)
+        server.start()
+        if not is_received_again:
+            source.execute("INSERT INTO d.t VALUES (99)")
+        wait_for(server, other.value("@@GLOBAL.gtid_executed"))
+        archive_logs(server, tmp_path / "archive")
+        archive_logs(other, tmp_path / "other")
+    both = (
+        FilesCompared("server", sorted((tmp_path / "archive").iterdir())),
+        FilesCompared("other", sorted((tmp_path / "other").iterdir())),
+    )
+    for found in (compare_all(*both), compare_after_starts(*both)):
+        doubts = [each.reason for each in found.unread if not each.is_lasting]
+        if is_received_again:
+            assert (doubts, found.comparisons) == ([], ())
+        else:
+            assert "have two different transactions with the GTID" in doubts[0]
+
+
+def archive_logs(server: Server, folder: Path) -> None:
+    """Copy each log that is new or longer than its copy."""
+    folder.mkdir(exist_ok=True)
+    for path in sorted(server.datadir.glob("binlog.0*")):
+        copied = folder / path.name
+        if not copied.exists() or copied.stat().st_size < path.stat().st_size:
+            shutil.copy(path, copied)

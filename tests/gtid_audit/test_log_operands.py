@@ -159,6 +159,34 @@ def test_an_index_that_lists_what_is_not_there_is_refused(tmp_path: Path) -> Non
     assert "lists no file" in _refusal(folder)
 
 
+@pytest.mark.parametrize("pattern", ["", "b.*"])
+def test_a_log_of_a_directory_that_cannot_be_read_is_refused(tmp_path: Path, pattern: str) -> None:
+    """Without it the answer would be that of fewer logs."""
+    place = tmp_path / pattern
+    (_folder(tmp_path, "b.000001") / "b.000002").symlink_to("gone")
+    assert f"{tmp_path}/b.000002: a link to gone, which does not exist" in _refusal(place)
+    (tmp_path / "b.000002").unlink()
+    os.mkfifo(tmp_path / "b.000002")
+    assert f"{tmp_path}/b.000002: a pipe, not a regular file" in _refusal(place)
+    (tmp_path / "b.000002").unlink()
+    (tmp_path / "b.000002").mkdir()
+    os.mkfifo(tmp_path / "b.fifo")  # another program's
+    assert _names(place) == ["b.000001"]
+
+
+def test_compressed_logs_of_a_directory_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("b.000001.gz", "b.000002.zst", "b.000003", "b.000003.gz", "c.000001.xz", "b.log.gz")
+    assert _names(_folder(tmp_path, *names)) == ["b.000003"]
+    assert (
+        "b.000001.gz and 1 more compressed logs not read: decompress what is to be read as well"
+        in capsys.readouterr().err
+    )
+    (tmp_path / "b.000003").unlink()
+    assert "decompress b.000001.gz and 3 more compressed logs first" in _refusal(tmp_path)
+
+
 def test_what_is_ambiguous_is_asked_back(tmp_path: Path) -> None:
     folder = _folder(tmp_path, "b.000001", "relay-bin.000001")
     assert "logs of more than one base name" in _refusal(folder)

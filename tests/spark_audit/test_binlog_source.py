@@ -281,6 +281,11 @@ def refused(**options: str) -> str:
 def test_what_cannot_be_read_is_said_before_anything_is(tmp_path: Path) -> None:
     assert refused(path=f"{tmp_path}/nowhere") == f"{tmp_path}/nowhere: no such file or directory"
     assert refused(path=f"{tmp_path}/*") == f"{tmp_path}/*: contains no log files"
+    (tmp_path / "binlog.000001").symlink_to("gone")
+    for paths in (tmp_path, f"{tmp_path}/*"):
+        assert "binlog.000001 is not a regular file, or a link to nothing" in refused(
+            path=str(paths)
+        )
     for address in ("hdfs://namenode/logs", "s3a://bucket/logs/*"):
         assert "is not a file system that every machine has mounted" in refused(path=address)
     assert refused() == "expected either paths of logs or the option server, not both"

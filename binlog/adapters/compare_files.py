@@ -218,7 +218,7 @@ class FilesCompared:
 
     @cached_property
     def _reused(self) -> Unread | None:
-        """Return which GTID has two transactions: a header after a start does not list the first."""
+        """Return which GTID has two transactions: the header after a start does not list one."""
         for number in range(len(self._paths) - 1):
             listed = self._listed[number + 1]
             if listed is None or not self._created_at(number + 1):

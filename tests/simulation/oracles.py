@@ -35,6 +35,7 @@ from tests.simulation.state import (
 from tests.simulation.steps import start_threads
 from topology.audit_cluster import audit_cluster
 from topology.catalogue.findings import ClusterAudit, Finding, Grade, Severity, Verdict
+from topology.facts.content_pairs import linked_pairs
 from topology.policy import Policy
 from topology.readings.snapshot import ClusterSnapshot, ThreadState
 
@@ -669,7 +670,8 @@ def shown(truth: Truth, left: str, right: str) -> set[Gtid]:
 
     A row over the server that committed a statement says nothing of it: that server logged the
     statement, and the others the rows. The audit reports it as not comparable. What one of the two
-    is still committing is not looked for on other pairs: the next audit has it.
+    is still committing is not looked for on other pairs: the next audit has it. Nor is what a server
+    with a channel to one of them has purged: the report has it as not compared.
     """
     reading = truth.reading
     if not {left, right} <= set(reading.visible):
@@ -683,7 +685,10 @@ def shown(truth: Truth, left: str, right: str) -> set[Gtid]:
     if not {left, right} <= read.keys():
         return set()
     both = read[left].gtid_executed & read[right].gtid_executed
-    return {gtid for gtid in found if gtids([gtid]) <= both}
+    linked = (pair for pair in linked_pairs(truth.snapshot) if {left, right} & {*pair})
+    between = {name for pair in linked for name in pair} - {left, right}
+    purged = {gtid for name in between for gtid in truth.world[name].purged}
+    return {gtid for gtid in found - purged if gtids([gtid]) <= both}
 
 
 QUIET = frozenset(

@@ -117,6 +117,14 @@ BY_PLACE = channel("a", auto=False)
             servers_with(replace(BY_PLACE, bypassed=gtids("a:4")), executed="a:1-3 a:5-9"),
             f"do NOT switch b to auto-position yet: a would then send {gtids('a:4')}, which",
         ),
+        (  # received, and not applied yet: it comes first
+            servers_with(replace(BY_PLACE, retrieved=gtids("a:5-9")), executed="a:1-3"),
+            f"do NOT switch b to auto-position yet: a would then send {gtids('a:4')}, which",
+        ),
+        (  # 5.6 shows nothing that was received
+            servers_with(replace(BY_PLACE, bypassed=gtids("a:4")), executed="a:1-3"),
+            f"do NOT switch b to auto-position yet: a would then send {gtids('a:4')}, which",
+        ),
         (
             model(server("a", "a:1-9", purged="a:1-5"), server("b", "a:1-3 a:6-9", BY_PLACE)),
             f"do NOT switch b to auto-position yet: a has purged {gtids('a:4-5')}, and would",

@@ -200,7 +200,7 @@ def _remarks(channel: ChannelSnapshot) -> tuple[str, ...]:
         said.append("applier " + _thread(channel.applier, failed=failed))
     if not channel.auto_position:
         said.append("auto-position off")
-    if channel.lag_seconds:
+    if channel.lag_seconds is not None and channel.lag_seconds > 0:
         said.append(f"{channel.lag_seconds:,} s behind")
     return tuple(said)
 

@@ -88,12 +88,16 @@ def _threads_of(hidden: Sequence[Row], appliers: Sequence[Row]) -> list[Row] | N
 
 
 def _seen(row: Row, thread: Row) -> Row:
-    """Return a worker with its thread's state. Its age counts only while it has had no work."""
+    """Return a worker with its thread's state. Its age counts only while it has had no work.
+
+    While it works, its time is the age of its event: negative if that is dated in the future.
+    """
     return {
         **row,
         "state": _state(thread),
         "waits_for_row": thread.get("waits_for_row"),
         "applying_seconds": thread["seconds"] if row.get("awaits") else None,
+        "event_seconds": min(int(thread["seconds"]), 0),
     }
 
 

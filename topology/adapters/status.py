@@ -52,6 +52,7 @@ def channel_from_row(row: Row, workers: Mapping[str, Sequence[Row]]) -> ChannelS
     remaining = _get(row, "delay_remaining_seconds")
     threads = workers.get(name, ())
     queued = threads[0] if threads else {}
+    ahead = min((int(each.get("event_seconds") or 0) for each in threads), default=0)
     return ChannelSnapshot(
         name=name,
         source_host=str(_get(row, "source_host")),
@@ -70,7 +71,7 @@ def channel_from_row(row: Row, workers: Mapping[str, Sequence[Row]]) -> ChannelS
         applier_error_at=str(_get(row, "applier_error_at")),
         received_to=_position(row, "received"),
         applied_to=_position(row, "applied"),
-        lag_seconds=None if lag is None else int(lag),
+        lag_seconds=ahead if ahead < 0 else None if lag is None else int(lag),
         filters=_filters(row),
         workers=_workers_of(threads),
         applier_state=str(_get(row, "applier_state") or ""),
@@ -210,6 +211,9 @@ def workers_of_processlist(rows: Sequence[Row], statuses: Sequence[Row]) -> dict
     prints are the receiver and the applier itself; the others are workers. An applier without
     workers that waits for a row lock is also listed as a worker, because it is busy. The list
     truncates states after 64 characters. Without the PROCESS privilege there are no rows.
+
+    The time of a thread that applies an event is the event's age, and negative if it is dated in
+    the future. SHOW REPLICA STATUS then shows a lag of 0, so a row without a worker has the time.
     """
     known = {
         str(_get(status, state))[:_PROCESSLIST_STATE_CHARS]
@@ -230,6 +234,9 @@ def workers_of_processlist(rows: Sequence[Row], statuses: Sequence[Row]) -> dict
         if row["thread"] is not None
         and (str(row["state"] or "") not in known or row.get("waits_for_row"))
     ]
+    ahead = min((int(row["seconds"]) for row in rows if row["thread"] is not None), default=0)
+    if ahead < 0:
+        workers.append({"channel": "", "worker_id": None, "event_seconds": ahead})
     return workers_by_channel(workers)
 
 

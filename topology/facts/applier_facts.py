@@ -96,6 +96,7 @@ class ApplierWait:
     seconds: int | None  # since it began; an estimate from the lag if not `is_exact`
     is_exact: bool
     is_lock: bool
+    ahead_seconds: int = 0  # its event is dated in the future: no age; 0 if its state changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,19 +375,24 @@ def waits_of(
         if worker_is_idle(worker) or not worker.state or _DELAYED.match(worker.state):
             continue
         seconds, is_exact = worker.applying_seconds, has_times
+        stays = earlier.get(worker.worker_id) == worker.state
         if seconds is None:  # it waits before it begins, as for an owned GTID
-            stays = earlier.get(worker.worker_id) == worker.state
             seconds, is_exact = channel.lag_seconds if stays else None, False
-        found.append(_wait(worker.applying, worker.state, seconds, is_exact=is_exact))
+        found.append(_wait(worker.applying, worker.state, seconds, is_exact=is_exact, stays=stays))
     state = channel.applier_state
     if not found and state and not has_read_all(state) and not _DELAYED.match(state):
         # An applier without workers in 5.6, or a coordinator that is itself busy.
         ages = [channel.lag_seconds, seconds_without_work(channel, before, server)]
         seconds = max((age for age in ages if age is not None), default=None)
-        found.append(_wait(GtidSet(), state, seconds, is_exact=False))
+        stays = before is not None and before.applier_state == state
+        found.append(_wait(GtidSet(), state, seconds, is_exact=False, stays=stays))
     yield from sorted(found, key=lambda wait: (-(wait.seconds or 0), wait.state, str(wait.gtids)))
 
 
-def _wait(gtids: GtidSet, state: str, seconds: int | None, *, is_exact: bool) -> ApplierWait:
+def _wait(
+    gtids: GtidSet, state: str, seconds: int | None, *, is_exact: bool, stays: bool
+) -> ApplierWait:
     is_lock = bool(_LOCK_WAIT.search(state))
-    return ApplierWait(gtids, state, seconds, is_exact=is_exact, is_lock=is_lock)
+    ahead = max(0, -(seconds or 0))
+    seconds = None if ahead else seconds
+    return ApplierWait(gtids, state, seconds, is_exact, is_lock, ahead if stays else 0)

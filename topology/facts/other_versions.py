@@ -187,7 +187,7 @@ def _may_precede_start(channel: ChannelSnapshot, source: ServerSnapshot) -> bool
     lag, uptime = channel.lag_seconds, source.uptime_seconds
     if channel.applier is ThreadState.STOPPED or lag is None or uptime is None:
         return True
-    return lag + START_SLACK.total_seconds() >= uptime
+    return lag < 0 or lag + START_SLACK.total_seconds() >= uptime
 
 
 def commit_on(server: ServerSnapshot, gtid: GtidSet) -> CommitRecord | None:

@@ -152,8 +152,11 @@ def same_server_id(replica: ServerSnapshot, last: Mapping[str, ServerSnapshot]) 
 def blocked_by_lock(applier: ApplierFacts, policy: Policy) -> ApplierWait | None:
     """Return the lock wait that is longer than the policy allows."""
     wait = applier.lock_wait
-    is_long = wait is not None and _is_longer(wait, applier, policy.lock_wait_seconds_max)
-    return wait if is_long else None
+    if wait is None:
+        return None
+    if _is_longer(wait, applier, policy.lock_wait_seconds_max):
+        return wait
+    return wait if _may_be_longer(wait, applier, policy) else None
 
 
 def stalled(applier: ApplierFacts, policy: Policy) -> ApplierWait | None:
@@ -177,6 +180,18 @@ def _is_longer(wait: ApplierWait, applier: ApplierFacts, limit: int) -> bool:
     if wait.seconds is None or wait.seconds <= limit:
         return False
     return wait.is_exact or (applier.is_same and not applier.moved)
+
+
+def _may_be_longer(wait: ApplierWait, applier: ApplierFacts, policy: Policy) -> bool:
+    """Return whether a wait may have any age: its event is dated in the future.
+
+    On 5.6, and without the threads of performance_schema, an age is that of the event. The clock of
+    the source may be ahead by `clock_seconds_max`.
+    """
+    if not applier.backlog or applier.is_delayed or applier.is_once:
+        return False
+    stands = applier.is_same and not applier.moved
+    return stands and wait.ahead_seconds > policy.clock_seconds_max
 
 
 def perhaps_skipped(

@@ -112,6 +112,8 @@ class ChannelSnapshot:
     applier_error_at: str
     received_to: LogPosition | None  # in the source's log: up to where the receiver has read
     applied_to: LogPosition | None  # in the source's log: start of the applier's next transaction
+    # Negative if the process list shows that the event that is applied is dated in the future (SET
+    # TIMESTAMP, a clock): SHOW REPLICA STATUS then has 0.
     lag_seconds: int | None
     filters: tuple[str, ...] = ()
     workers: tuple[WorkerSnapshot, ...] = ()

@@ -50,15 +50,24 @@ def applier_blocked(facts: ClusterFacts) -> Iterator[Finding]:
             grade=Grade.PROVED if wait.is_exact and not _retries(wait) else Grade.LIKELY,
             proof=(
                 evidence("state", wait.state, replica),
-                evidence("seconds", wait.seconds, replica),
+                evidence("seconds", "unknown" if wait.seconds is None else wait.seconds, replica),
                 evidence("transaction", owned or "unknown", replica),
                 *(() if other is None else (evidence(OWNER, other, replica),)),
                 *progress_evidence(applier, replica),
             ),
             explanation=f"The applier of {name} waits for a lock: its state is"
-            f' "{wait.state}"{at(owned)}, for {wait.seconds} s.{rest}'
+            f' "{wait.state}"{at(owned)}, {_how_long(wait)}.{rest}'
             + (_way_out(wait, name) if other is None else _OTHER_APPLIER.format(channel=other)),
         )
+
+
+def _how_long(wait: ApplierWait) -> str:
+    if wait.seconds is not None:
+        return f"for {wait.seconds} s"
+    return (
+        f"for an unknown time: its event is dated {wait.ahead_seconds:,} s in the future (SET"
+        " TIMESTAMP, or the clock of its origin), so the server shows no age"
+    )
 
 
 def _way_out(wait: ApplierWait, name: str) -> str:

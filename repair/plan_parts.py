@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from gtid import GtidSet
-from repair.doubts.doubted_content import warnings_of_others
+from repair.doubts.doubted_content import warnings_of_others, warnings_of_statements
 from repair.doubts.undecided import ONLY_SELECTED
 from repair.model.actions import (
     Action,
@@ -263,8 +263,11 @@ def receivers_of(
 def about_others(finding: Finding, strategy: str, evidence: LogEvidence) -> Iterator[str]:
     """Yield what the other holders of a finding's transactions have under the same GTIDs."""
     content = evidence.contents.get(finding.id)
-    if content is not None and strategy in _OF_ONE_CONTENT:
+    if content is None:
+        return
+    if strategy in _OF_ONE_CONTENT:
         yield from warnings_of_others(content, finding.gtid_set)
+    yield from warnings_of_statements(content)
 
 
 def not_listed(unread: Mapping[str, str], servers: Collection[str]) -> Iterator[str]:

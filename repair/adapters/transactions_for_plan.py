@@ -16,7 +16,7 @@ from typing import Final
 
 from gtid import GtidSet
 from repair.adapters.failing_transaction import failing_transaction
-from repair.adapters.logged_content import read_content
+from repair.adapters.logged_content import read_content, with_statements_since
 from repair.adapters.servers_to_read import ServersToRead
 from repair.adapters.states_on_servers import with_states
 from repair.content.content_questions import (
@@ -112,6 +112,7 @@ def _content(
     read = doubted(read, _elsewhere(read, question, servers))
     if finding is not None and finding.code in EXTRA:
         read = compared_with(read, _of_other_holders(read, question, servers))
+    read = with_statements_since(read, servers)
     names = [name for name in question.servers if name in servers.targets]
     read, conflicting = with_states(read, names, finding, servers)
     return disturbed(read, _own_work(question, servers)), conflicting

@@ -310,6 +310,10 @@ class TransactionContent:
     server_ids: Mapping[int, GtidSet] = field(default_factory=dict)
     # Servers that have them as well, and other rows under them in their logs (doubted_content.py).
     other_rows_on: tuple[str, ...] = ()
+    # Logged as statements behind them in the same log, and why others may be: they may have met
+    # other rows where these transactions are missing (logged_content.py).
+    statements_since: GtidSet = GtidSet()  # noqa: RUF009 - immutable
+    unread_since: str = ""
 
     def __post_init__(self) -> None:
         union = GtidSet.union_of(self.classes.values())

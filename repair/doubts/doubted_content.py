@@ -91,6 +91,23 @@ def warnings_of_others(content: TransactionContent, gtids: GtidSet) -> Iterator[
         )
 
 
+def warnings_of_statements(content: TransactionContent) -> Iterator[str]:
+    """Yield what later statements may have done where these transactions are missing. It counts."""
+    met, unread = content.statements_since, content.unread_since
+    if not (met or unread):
+        return
+    log = f"the log of {content.read_from}"
+    these = content.of_class(ContentClass.DATA).shortened()
+    what = f"{log} has statements behind {these}: {met.shortened()}"
+    if not met:
+        what = f"{log} may have statements behind {these} ({unread})"
+    yield (
+        f"{MAY_DIFFER}{what}. A statement finds other rows on a server that does not have these"
+        " transactions, and what it changed there stays different: no log shows that. Compare the"
+        " rows (`gtid-audit repair check-data`)"
+    )
+
+
 def _differ(content: TransactionContent, other: TransactionContent) -> bool:
     """Return whether two logs show different rows. What was not read, or is no row, shows none."""
     if content.of_class(ContentClass.UNREAD) or other.of_class(ContentClass.UNREAD):

@@ -224,9 +224,19 @@ def unknown_origin(truth: Truth, one: Finding) -> str:
         having = [name for name in seen if gtid in truth.world[name].executed]
         if not truth.reading.moving and len(having) in {0, len(seen)}:
             return f"{gtid_text(gtid)}: the servers agree"
+        if _is_of_unread_group(truth, one, gtid):
+            continue
         if _how_it_came(truth, gtid, "a server") == "":
             return f"{gtid_text(gtid)}: no cause of the text is true"
     return ""
+
+
+def _is_of_unread_group(truth: Truth, one: Finding, gtid: Gtid) -> bool:
+    """Return whether the text names a member of the group that commits under this UUID."""
+    group = truth.world.group
+    named = one.explanation.partition("; a replication group of ")[2].partition(", whose")[0]
+    is_named = group is not None and bool({*named.split(", ")} & {*group.names})
+    return is_named and group is not None and gtid[0] == group.uuid
 
 
 def diverged(truth: Truth, one: Finding) -> str:

@@ -670,8 +670,8 @@ def shown(truth: Truth, left: str, right: str) -> set[Gtid]:
 
     A row over the server that committed a statement says nothing of it: that server logged the
     statement, and the others the rows. The audit reports it as not comparable. What one of the two
-    is still committing is not looked for on other pairs: the next audit has it. Nor is what a server
-    with a channel to one of them has purged: the report has it as not compared.
+    commits since the first reading is not looked for on other pairs: the next audit has it. Nor is
+    what a server with a channel to one of them has purged: the report has it as not compared.
     """
     reading = truth.reading
     if not {left, right} <= set(reading.visible):
@@ -681,14 +681,15 @@ def shown(truth: Truth, left: str, right: str) -> set[Gtid]:
         return found
     logs = (log for name in reading.visible for log in truth.world[name].files)
     found -= {made.gtid for log in logs for made in log.entries if made.has_statements}
-    read = truth.snapshot.last_read
-    if not {left, right} <= read.keys():
-        return set()
-    both = read[left].gtid_executed & read[right].gtid_executed
+    both: list[GtidSet] = []
+    for seen in (truth.snapshot.first_read, truth.snapshot.last_read):
+        if not {left, right} <= seen.keys():
+            return set()
+        both += (seen[left].gtid_executed, seen[right].gtid_executed)
     linked = (pair for pair in linked_pairs(truth.snapshot) if {left, right} & {*pair})
     between = {name for pair in linked for name in pair} - {left, right}
     purged = {gtid for name in between for gtid in truth.world[name].purged}
-    return {gtid for gtid in found - purged if gtids([gtid]) <= both}
+    return {gtid for gtid in found - purged if all(gtids([gtid]) <= each for each in both)}
 
 
 QUIET = frozenset(

@@ -44,8 +44,17 @@ def unknown_origin(facts: ClusterFacts) -> Iterator[Finding]:
         explanation=f"{', '.join(name for name, _ in holders)} executed {many(gtids)} with the UUID"
         f" of no audited server. {_without(found.missing)}. Possible causes: a session set"
         " gtid_next by hand; a program applies the binary log of another server; a former"
-        " server_uuid of one of these servers; a server that no longer exists.",
+        " server_uuid of one of these servers; a server that no longer exists"
+        f"{_of_a_group(facts)}.",
     )
+
+
+def _of_a_group(facts: ClusterFacts) -> str:
+    """Return the cause that only the settings exclude: a group commits under its own name."""
+    unread = sorted(name for name, each in facts.first.items() if each.settings is None)
+    if not unread:
+        return ""
+    return f"; a replication group of {', '.join(unread)}, whose settings were not read"
 
 
 def _without(missing: tuple[tuple[str, GtidSet], ...]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +10,11 @@ import pytest
 
 from binlog.rows.values import ABSENT
 from repair.content.transaction_content import NetRow, TransactionContent
-from repair.doubts.doubted_content import compared_with, warnings_of_others
+from repair.doubts.doubted_content import (
+    compared_with,
+    warnings_of_others,
+    warnings_of_statements,
+)
 from repair.model.strategy_case import MAY_DIFFER
 from repair.sql.replay import Replayed
 from tests.repair.build import gtids
@@ -84,6 +89,16 @@ def test_without_a_key_another_text_needs_another_commit(
         "b:2", redo=(Replayed("b:2", (lines,), gtid=None),), committed_first=LATER
     )
     assert compared_with(ours, [("d", elsewhere)]) is ours
+
+
+def test_statements_behind_are_named_and_count() -> None:
+    assert not [*warnings_of_statements(ONE)]
+    met = replace(ONE, statements_since=gtids("a:7-8"))
+    [warning] = warnings_of_statements(met)
+    assert warning.startswith(f"{MAY_DIFFER}the log of b has statements behind {gtids('b:1')}: ")
+    assert f": {gtids('a:7-8')}. A statement finds other rows" in warning
+    [warning] = warnings_of_statements(replace(ONE, unread_since="too many"))
+    assert f"may have statements behind {gtids('b:1')} (too many). A statement" in warning
 
 
 def test_each_other_holder_is_named_and_counts() -> None:

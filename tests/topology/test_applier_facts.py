@@ -358,6 +358,7 @@ def test_an_applier_without_workers_shows_its_own_state(state: str, shown: list[
 
 POLICY = Policy(lock_wait_seconds_max=10, stall_seconds_max=60)
 AT_WORK = "Applying batch of row changes"
+DELAYED = "Waiting until SOURCE_DELAY seconds after source executed event"
 
 
 @pytest.mark.parametrize(
@@ -387,7 +388,38 @@ def test_what_takes_too_long(
     assert ("A8" if stalled(found, POLICY) else "") == (code if code == "A8" else "")
 
 
-DELAYED = "Waiting until SOURCE_DELAY seconds after source executed event"
+@pytest.mark.parametrize(
+    ("seconds", "more", "ahead"),
+    [
+        (-864_000, {}, 864_000),
+        (-5, {}, 0),  # clock_seconds_max: the source's clock
+        (-6, {}, 6),
+        (-864_000, {"after": {"workers": (worker(1, "A:6", state=AT_WORK, seconds=-9),)}}, 0),
+        (-864_000, {"after": {"workers": (worker(1, "A:6", state=LOCK, seconds=0),)}}, 0),
+        (-864_000, {"last": DONE_8}, 0),
+        (-864_000, {"after": {"auto_position": False}}, 0),
+    ],
+)
+def test_an_event_dated_in_the_future_has_no_age(
+    seconds: int, more: dict[str, Any], ahead: int
+) -> None:
+    facts = {"workers": (worker(1, "A:6", state=LOCK, seconds=seconds),)}
+    found = look(facts, first=OLD, **more)
+    wait = blocked_by_lock(found, POLICY)
+    assert (0 if wait is None else wait.ahead_seconds) == ahead
+    assert wait is None or wait.seconds is None
+    assert stalled(found, POLICY) is None
+
+
+def test_an_applier_without_workers_at_an_event_of_the_future_has_no_age() -> None:
+    facts = {"applier_state": LOCK, "lag_seconds": -70}
+    wait = blocked_by_lock(look(facts, first=OLD), POLICY)
+    assert wait is not None
+    assert (wait.seconds, wait.ahead_seconds) == (None, 70)
+    assert (
+        blocked_by_lock(look({**facts, "delay_seconds": 900, "applier_state": DELAYED}), POLICY)
+        is None
+    )
 
 
 @pytest.mark.parametrize(

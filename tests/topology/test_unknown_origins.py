@@ -152,6 +152,15 @@ def test_e5_of_two_servers_names_both() -> None:
     assert "a, b do not have all of them" in explanation
 
 
+def test_e5_names_a_group_whose_settings_were_not_read() -> None:
+    servers = pair(a="A:1-9,X:1-5", b="A:1-9,X:1-3")
+    unread = reading(servers, "first", "b", settings=None)
+    assert e5(unread).explanation.endswith(
+        "a server that no longer exists; a replication group of b, whose settings were not read."
+    )
+    assert e5(servers).explanation.endswith("a server that no longer exists.")
+
+
 def test_without_a_difference_there_is_no_e5() -> None:
     assert not list(unknown_origin(gather_facts(pair(), Policy())))
     assert not list(unknown_origin(gather_facts(pair(vendor=Vendor.MARIADB), Policy())))

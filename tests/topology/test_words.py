@@ -351,6 +351,16 @@ def test_the_workers_of_5_6_are_the_threads_that_are_neither_receiver_nor_applie
     assert not hides_workers(rows, [OLD_STATUS])
 
 
+def test_an_event_of_5_6_that_is_dated_in_the_future_makes_the_lag_negative() -> None:
+    rows = [a_thread(11, "Waiting for table metadata lock", -863_951), a_thread(12, "", 40)]
+    status = OLD_STATUS | {"Slave_SQL_Running_State": "Waiting for table metadata lock"}
+    [row] = workers_of_processlist([rows[0]], [status])[""]
+    assert (row["worker_id"], row["event_seconds"]) == (None, -863_951)
+    assert (
+        min(each.get("event_seconds", 0) for each in workers_of_processlist(rows, [status])[""]) < 0
+    )
+
+
 def test_workers_that_an_account_may_not_see_are_noticed() -> None:
     nothing = [a_thread(None, None)]
     assert workers_of_processlist(nothing, [OLD_STATUS]) == {}

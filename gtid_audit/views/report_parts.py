@@ -17,6 +17,7 @@ QUIET: Final = "bright_black"
 CAUSES_LISTED_MIN: Final = 3
 _CAUSES: Final = "Possible causes: "
 _SENTENCE_END: Final = re.compile(r"\. (?=[A-Z])")
+_BETWEEN: Final = re.compile(r"; (?![^()]*\))")  # not inside of parentheses
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def _listed(text: str) -> tuple[list[str], str, str]:
     """Return the items up to the end of the sentence, that end, and the sentences behind it."""
     end = _SENTENCE_END.search(text)
     listed, after = (text, "") if end is None else (text[: end.start()], text[end.end() :])
-    return listed.split("; "), "" if end is None else end[0], after
+    return _BETWEEN.split(listed), "" if end is None else end[0], after
 
 
 def rest_of(count: int, shown: int, noun: str) -> list[RenderableType]:

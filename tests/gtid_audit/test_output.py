@@ -105,6 +105,7 @@ def test_held_output_is_not_written(capsys: pytest.CaptureFixture[str]) -> None:
         ("No cause; at all; and nothing; more.", 1),
         ("It is so. Possible causes: a; b (c, d. e); f. Compare the rows.", 5),
         ("Possible causes: a; b; c.", 4),
+        ("Possible causes: a; b (c; d); e; f (g).", 5),
     ],
 )
 def test_several_causes_are_a_list_that_has_every_word(text: str, lines: int) -> None:

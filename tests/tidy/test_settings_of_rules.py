@@ -32,7 +32,7 @@ ELSEWHERE = {
         *("binlog_retention_hours", "binlog_expire_logs_seconds", "expire_logs_days"),
     ),
     ("topology/rules/coverage.py", "name"): ("hostname", "port", "datadir"),
-    ("topology/rules/absent_causes.py", "source_of_variable"): (
+    ("topology/rules/passed_by.py", "source_of_variable"): (
         dialect.SERVER_ID_SOURCE,
         dialect.GTID_MODE_SOURCE,
     ),

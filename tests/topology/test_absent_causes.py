@@ -13,7 +13,8 @@ from topology.policy import Policy
 from topology.readings.history_evidence import CommitRecord, HistoryEvidence, LogStart
 from topology.readings.snapshot import ClusterSnapshot, ServerSnapshot, ThreadState
 from topology.readings.version import ServerVersion
-from topology.rules.absent_causes import PassedBy, causes_left, causes_text
+from topology.rules.absent_causes import causes_left, causes_text
+from topology.rules.passed_by import PassedBy
 
 STOPPED = ThreadState.STOPPED
 POSITION, RESET, SKIPPED, CRASH = "file position", "reset", "skipped", "crash or copy"
@@ -40,6 +41,7 @@ class Case:
     earlier: bool = True  # A:1 was read as well
     is_place_proved: bool = True
     recovery: str = "OFF"  # relay_log_recovery of b
+    workers: str = ""  # replica_parallel_workers of b
     log_begun: int | None = None  # seconds before noon: the first log of a
     source: tuple[tuple[str, str], ...] = ()  # settings
     committing: str = ""  # what sessions of a own
@@ -86,6 +88,7 @@ def absence(case: Case) -> PassedBy:
             ("gtid_mode", case.gtid_mode[0]),
             ("gtid_mode_source", case.gtid_mode[1]),
             ("relay_log_recovery", case.recovery),
+            *((("replica_parallel_workers", case.workers),) if case.workers else ()),
             *((("server_id_source", case.server_id_source),) if case.server_id_source else ()),
         ),
         uptime_seconds=case.uptime,
@@ -106,6 +109,27 @@ def absence(case: Case) -> PassedBy:
 def later(server: ServerSnapshot) -> ServerSnapshot:
     at = NOON + timedelta(seconds=1)
     return replace(server, phase=2, read_started=at, read_ended=at, server_clock=at)
+
+
+KILLED = "killed workers"
+
+
+@pytest.mark.parametrize(
+    ("case", "is_left"),
+    [
+        (Case(recovery="ON", uptime=10), True),
+        (Case(recovery="ON", uptime=10, workers="2"), True),
+        (Case(recovery="ON"), False),  # it has been running since before them
+        (Case(uptime=10), False),  # the relay log stays, and is applied
+        (Case(recovery="ON", uptime=10, workers="1"), False),
+        (Case(recovery="ON", uptime=10, channel=(("auto_position", True),)), False),
+    ],
+)
+def test_workers_that_were_killed_are_a_cause_only_by_position_since_a_start(
+    case: Case, *, is_left: bool
+) -> None:
+    assert (KILLED in causes_left(absence(case))) is is_left
+    assert ("was killed while its workers had gaps" in causes_text(absence(case))) is is_left
 
 
 BY_SET = ("auto_position", True)

@@ -17,6 +17,7 @@ reset            the replica has a binary log from before them, or one of its tr
 file position    the channel uses auto-position, and did so already when it passed them
 skipped          it was received only later, and the replica has been running since before
 crash, copy      the replica has been running since before they were committed
+killed workers   the replica has been running since before they were committed
 source reset     the position is in the source's current log: its receiver is connected
 another source   the channel's address is that at which its source was read
 not logged       the log of the source shows them, or they were received
@@ -30,84 +31,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from gtid import GtidSet
 from topology.facts import reset_signs
-from topology.facts.cluster_facts import ClusterFacts
-from topology.facts.edge_facts import EdgeFacts
 from topology.facts.graph import is_at_address
 from topology.facts.log_order import received_by
 from topology.facts.memberships import group_uuids
 from topology.readings import dialect
-from topology.readings.history_evidence import CommitRecord, ends_of
+from topology.readings.history_evidence import ends_of
 from topology.readings.notable_settings import notable_values
-from topology.readings.snapshot import ChannelSnapshot, ReadServer, ServerSnapshot, ThreadState
-
-
-@dataclass(frozen=True, slots=True)
-class PassedBy:
-    """Transactions that a channel has gone past, and the facts that show its position."""
-
-    facts: ClusterFacts
-    edge: EdgeFacts
-    received: GtidSet  # the relay log had them, and the applier has passed them
-    unsent: GtidSet  # the receiver, or its next connection, is after them
-    is_place_proved: bool  # of the receiver for `unsent`, of the applier for `received`
-
-    @property
-    def gtids(self) -> GtidSet:
-        """Return all of them."""
-        return self.received | self.unsent
-
-    @property
-    def channel(self) -> ChannelSnapshot:
-        """Return the channel of the last reading."""
-        return self.edge.channel
-
-    @property
-    def replica(self) -> ReadServer:
-        """Return the last reading of the replica."""
-        return self.facts.fully_read[self.edge.replica].last
-
-    @property
-    def source(self) -> ReadServer:
-        """Return the last reading of the source."""
-        return self.facts.fully_read[self.edge.source].last
-
-    @property
-    def returns(self) -> bool:
-        """Return whether its next connection requests them again."""
-        is_connected = self.channel.receiver is ThreadState.RUNNING
-        return bool(self.unsent) and self.channel.auto_position and not is_connected
-
-    @property
-    def records(self) -> list[CommitRecord | None]:
-        """Return the commits at both ends of each interval that was not received."""
-        found, ends = self.source.history_evidence, ends_of(self.unsent)
-        return [None if found is None else found.commit_of(end) for end in ends]
-
-    @property
-    def has_received_next(self) -> bool:
-        """Return whether the channel has received what follows each gap."""
-        following = ((tsid, end, end + 1) for tsid, _, end in self.unsent.intervals())
-        return GtidSet.from_intervals(following) <= self.channel.gtid_retrieved
-
-    @property
-    def keeps_server_id(self) -> bool:
-        """Return whether the replica has had its current server_id since before them."""
-        return self.keeps(dialect.SERVER_ID_SOURCE)
-
-    def keeps(self, source_of_variable: str) -> bool:
-        """Return whether the replica has had a variable's value since before they were committed.
-
-        `source_of_variable` is our name for the source of the value, as the server reports it.
-        """
-        source = self.replica.setting(source_of_variable)
-        return source not in (None, dialect.CHANGED_SINCE_START) and self.runs_since_before
-
-    @property
-    def runs_since_before(self) -> bool:
-        """Return whether the replica has been running since before they were committed."""
-        return reset_signs.runs_since_before(self.replica, self.gtids, self.source)
+from topology.readings.snapshot import ServerSnapshot, ThreadState
+from topology.rules.passed_by import PassedBy
 
 
 def causes_left(absence: PassedBy) -> tuple[str, ...]:
@@ -227,6 +159,22 @@ def _excludes_crash(absence: PassedBy) -> bool:
     """Return whether no crash lost them: if InnoDB has rows and GTIDs, it has the position too."""
     is_placed = absence.is_place_proved and not absence.unsent
     return (is_placed and reset_signs.keeps_gtids(absence.replica)) or absence.runs_since_before
+
+
+def _killed_words(absence: PassedBy) -> str:
+    return (
+        f"{absence.replica.name} was killed while its workers had gaps (its error log says so; the"
+        " rows are missing; with relay_log_recovery = ON, START REPLICA fails, and A6 has the way"
+        " out)"
+    )
+
+
+def _may_have_gaps(absence: PassedBy) -> bool:
+    """Return whether workers by file position may have been killed, with the relay log deleted."""
+    workers = absence.replica.setting("replica_parallel_workers")
+    recovers = absence.replica.setting("relay_log_recovery") not in ("OFF", "0")
+    is_parallel = workers is None or int(workers) > 1
+    return not absence.channel.auto_position and is_parallel and recovers
 
 
 def _source_reset_words(absence: PassedBy) -> str:
@@ -383,6 +331,7 @@ _ROWS: Final = (
         _excludes_skip,
     ),
     _Row(CRASH, _crash_words, _always, _excludes_crash),
+    _Row("killed workers", _killed_words, _may_have_gaps, lambda each: each.runs_since_before),
     _Row(SOURCE_RESET, _source_reset_words, _may_be_former_log, _never),
     _Row(ANOTHER_SOURCE, _other_source_words, _may_be_a_copy, _is_at_address),
     _Row("not logged", _unlogged_words, _is_unsent, _are_in_log),

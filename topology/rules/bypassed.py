@@ -17,12 +17,12 @@ from topology.readings.snapshot import ServerSnapshot
 from topology.rules.absent_causes import (
     ANOTHER_SOURCE,
     FILE_POSITION,
-    PassedBy,
     causes_left,
     causes_text,
     received_elsewhere,
 )
 from topology.rules.build import Rules, evidence, many, on_edge
+from topology.rules.passed_by import PassedBy
 
 
 def bypassed_by_position(facts: ClusterFacts) -> Iterator[Finding]:

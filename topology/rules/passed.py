@@ -31,13 +31,13 @@ from topology.rules.absent_causes import (
     ANOTHER_SOURCE,
     CRASH,
     FORMER,
-    PassedBy,
     causes_left,
     causes_text,
     logs_nothing_received,
 )
 from topology.rules.build import Rules, evidence, many, on_edge
 from topology.rules.left_empty import emptied_text
+from topology.rules.passed_by import PassedBy
 
 # The fact that the applier's position is after transactions that its channel counts as received.
 IS_BEHIND: Final = "its applier's position is after them"

@@ -218,16 +218,21 @@ class FilesCompared:
 
     @cached_property
     def _reused(self) -> Unread | None:
-        """Return which GTID has two transactions: the header after a start does not list one."""
+        """Return the first GTID that has two different transactions; None if none has.
+
+        Only a file before a start can have what the next header does not list (rule 5).
+        """
         for number in range(len(self._paths) - 1):
             listed = self._listed[number + 1]
             if listed is None or not self._created_at(number + 1):
                 continue
             rows = self._rows(number)
             lost = gtids_of(rows.filter(rows["is_complete"])) - listed
+            if not lost:
+                continue
             try:
-                for _ in FileLogs(self._paths).events_of(lost) if lost else ():
-                    pass
+                for _ in FileLogs(self._paths).events_of(lost):
+                    pass  # two different ones raise
             except ReusedGtid as error:
                 return Unread(self.name, str(error))
         return None

@@ -31,6 +31,7 @@ from repair.content.content_questions import available
 from repair.content.transaction_content import TransactionContent
 from topology.readings.content_class import ContentClass
 
+# Transactions behind those of a finding, whose statements are looked for.
 SINCE_READ_MAX: Final = 2_000
 
 
@@ -65,10 +66,14 @@ def with_statements_since(read: TransactionContent, servers: ServersToRead) -> T
         return read
     if servers.readings[name].setting("binlog_format") in (None, "ROW"):
         return read
-    since = available(servers.readings[name]) - _before(data) - servers.logged_before(name, data)
+    since = (
+        available(servers.readings[name]) - before_first(data) - servers.logged_before(name, data)
+    )
     try:
         found = servers.logs(name).transactions_of(since, transactions_max=SINCE_READ_MAX)
-    except (BinlogError, GtidSetTooLarge, pymysql.MySQLError, OSError) as error:
+    except pymysql.MySQLError as error:
+        return replace(read, unread_since=server_words(error))
+    except (BinlogError, GtidSetTooLarge, OSError) as error:
         return replace(read, unread_since=str(error))
     begins = next((at for at, each in enumerate(found) if _is_of(each, data)), len(found))
     statements = (each.gtid for each in found[begins:] if _may_meet_rows(each))
@@ -78,7 +83,7 @@ def with_statements_since(read: TransactionContent, servers: ServersToRead) -> T
     return replace(read, statements_since=met, unread_since=unread)
 
 
-def _before(gtids: GtidSet) -> GtidSet:
+def before_first(gtids: GtidSet) -> GtidSet:
     """Return what the same origins committed before the first of these."""
     begins: dict[Tsid, int] = {}
     for tsid, begin, _ in gtids.intervals():

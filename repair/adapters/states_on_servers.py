@@ -18,9 +18,9 @@ import pymysql
 
 from binlog.adapters.server_errors import server_words
 from binlog.rows.values import Image
-from gtid import GtidSet, Tsid
+from gtid import GtidSet
 from repair.adapters.collected_transactions import TRANSACTIONS_REPLAYED_MAX
-from repair.adapters.logged_content import read_content
+from repair.adapters.logged_content import before_first, read_content
 from repair.adapters.rows_in_place import ROWS_MAX, RowReader
 from repair.adapters.table_engines import without_rollback
 from repair.adapters.tables_there import TablesThere
@@ -225,11 +225,7 @@ def _logged_since(
     None if its rows are not so, if a statement may have changed them, whose rows no log shows, if
     the log cannot be read, or if it has more than `LATER_READ_MAX` transactions.
     """
-    begins: dict[Tsid, int] = {}
-    for tsid, begin, _ in wanted.intervals():
-        begins.setdefault(tsid, begin)
-    earlier = GtidSet.from_intervals((tsid, 1, at) for tsid, at in begins.items() if at > 1)
-    since = available(servers.readings[source]) - earlier
+    since = available(servers.readings[source]) - before_first(wanted)
     if since.gtid_count > LATER_READ_MAX:
         return None
     read = read_content(source, since, servers)

@@ -112,17 +112,19 @@ def later(server: ServerSnapshot) -> ServerSnapshot:
 
 
 KILLED = "killed workers"
+OLD = ServerVersion(5, 6, 24)
 
 
 @pytest.mark.parametrize(
     ("case", "is_left"),
     [
-        (Case(recovery="ON", uptime=10), True),
-        (Case(recovery="ON", uptime=10, workers="2"), True),
-        (Case(recovery="ON"), False),  # it has been running since before them
-        (Case(uptime=10), False),  # the relay log stays, and is applied
-        (Case(recovery="ON", uptime=10, workers="1"), False),
-        (Case(recovery="ON", uptime=10, channel=(("auto_position", True),)), False),
+        (Case(recovery="ON", uptime=10, version=OLD), True),
+        (Case(recovery="ON", uptime=10, version=OLD, workers="2"), True),
+        (Case(recovery="ON", uptime=10, version=ServerVersion(9, 7, 4)), False),  # it fills them
+        (Case(recovery="ON", version=OLD), False),  # it has been running since before them
+        (Case(uptime=10, version=OLD), False),  # the relay log stays, and is applied
+        (Case(recovery="ON", uptime=10, version=OLD, workers="1"), False),
+        (Case(recovery="ON", uptime=10, version=OLD, channel=(("auto_position", True),)), False),
     ],
 )
 def test_workers_that_were_killed_are_a_cause_only_by_position_since_a_start(

@@ -22,6 +22,8 @@ _BINARY_LOG_STATUS = ServerVersion(8, 2, 0)  # SHOW BINARY LOG STATUS, RESET BIN
 _TAGS = ServerVersion(8, 3, 0)
 _PURGED_APPEND = ServerVersion(8, 0, 0)  # SET @@GLOBAL.gtid_purged = '+…' (WL#6591)
 _WORKER_STATUS = ServerVersion(5, 7, 0)  # performance_schema.replication_applier_status_by_worker
+# Seen on 9.7.4, and not on 5.6.24; 5.7 was not tried.
+_FILLS_GAPS = ServerVersion(8, 0, 0)
 _APPLYING_TRANSACTION = ServerVersion(8, 0, 0)  # its column APPLYING_TRANSACTION
 # The table's columns APPLYING_TRANSACTION_LAST_TRANSIENT_ERROR_… (WL#9131)
 _TRANSIENT_ERRORS = ServerVersion(8, 0, 13)
@@ -59,6 +61,7 @@ class Dialect:
     has_purged_append: bool
     has_worker_status: bool
     has_applying_transaction: bool
+    fills_gaps_at_start: bool  # of killed workers by file position, with relay_log_recovery = ON
     has_transient_errors: bool
     has_error_log_table: bool
     has_commit_order: bool
@@ -117,6 +120,7 @@ def dialect_of(version: ServerVersion) -> Dialect:
         has_purged_append=version >= _PURGED_APPEND,
         has_worker_status=version >= _WORKER_STATUS,
         has_applying_transaction=version >= _APPLYING_TRANSACTION,
+        fills_gaps_at_start=version >= _FILLS_GAPS,
         has_transient_errors=version >= _TRANSIENT_ERRORS,
         has_error_log_table=version >= _ERROR_LOG_TABLE,
         has_commit_order=version >= _COMMIT_ORDER,

@@ -17,7 +17,7 @@ reset            the replica has a binary log from before them, or one of its tr
 file position    the channel uses auto-position, and did so already when it passed them
 skipped          it was received only later, and the replica has been running since before
 crash, copy      the replica has been running since before they were committed
-killed workers   the replica has been running since before they were committed
+killed workers   the replica has been running since before, or fills such gaps (8.0)
 source reset     the position is in the source's current log: its receiver is connected
 another source   the channel's address is that at which its source was read
 not logged       the log of the source shows them, or they were received
@@ -174,6 +174,9 @@ def _may_have_gaps(absence: PassedBy) -> bool:
     workers = absence.replica.setting("replica_parallel_workers")
     recovers = absence.replica.setting("relay_log_recovery") not in ("OFF", "0")
     is_parallel = workers is None or int(workers) > 1
+    version = absence.replica.version
+    if version is not None and dialect.dialect_of(version).fills_gaps_at_start:
+        return False
     return not absence.channel.auto_position and is_parallel and recovers
 
 

@@ -1,4 +1,7 @@
-"""What a channel has gone past without bringing it: the facts that the causes are decided by."""
+"""What a channel has gone past without bringing it, and the facts that exclude causes of that.
+
+The causes are in absent_causes.py.
+"""
 
 from dataclasses import dataclass
 
